@@ -1,0 +1,1 @@
+//! Membership inference attacks: what a model gives away, as scores.

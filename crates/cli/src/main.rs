@@ -1,0 +1,2 @@
+//! The `dosimeter` command.
+fn main() {}

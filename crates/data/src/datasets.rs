@@ -1,0 +1,1 @@
+//! Loaders and generators, one file each.

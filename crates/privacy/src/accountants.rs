@@ -1,0 +1,37 @@
+//! Accountants: from a ledger to `epsilon_upper`.
+use crate::{Delta, Epsilon, Event, Ledger, Relation};
+
+/// An accountant that cannot vouch for an event or relation says so instead of guessing.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("the {accountant} accountant cannot account for {event:?} under {relation:?}")]
+pub struct Unsupported {
+    /// Who refuses.
+    pub accountant: &'static str,
+    /// What it cannot do.
+    pub event: Event,
+    /// For which neighbours.
+    pub relation: Relation,
+}
+
+/// Stateless: two accountants may read one ledger.
+pub trait Accountant: Sync {
+    /// Name as written in study files and reports: `pld`, `rdp`, `gdp`, `basic`.
+    fn name(&self) -> &'static str;
+    /// False for an approximation that is not a bound (gdp).
+    fn is_bound(&self) -> bool {
+        true
+    }
+    /// The least epsilon it can prove.
+    ///
+    /// # Errors
+    /// [`Unsupported`] for an event or relation it has no theorem for.
+    fn epsilon_upper(
+        &self,
+        ledger: &Ledger,
+        relation: Relation,
+        delta: Delta,
+    ) -> Result<Epsilon, Unsupported>;
+}
+
+/// Every accountant, the default first.
+pub const ACCOUNTANTS: &[&dyn Accountant] = &[];

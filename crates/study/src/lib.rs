@@ -1,0 +1,1 @@
+//! Reads a study file, plans, runs, joins results and writes the report.

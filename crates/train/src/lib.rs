@@ -1,0 +1,1 @@
+//! Training with and without differential privacy: where privacy, data and model meet.

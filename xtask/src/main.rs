@@ -1,0 +1,2 @@
+//! Development tasks: `check`, `test`, `generate`, `golden`, `bench`.
+fn main() {}

@@ -1,4 +1,6 @@
 //! A labelled data set in memory.
+use crate::{Error, RecordId};
+use std::ops::Range;
 
 /// Rows of bits, each row padded to whole 64-bit words (bit `j` of a row is bit `j % 64` of word `j / 64`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +57,16 @@ pub enum ColumnKind {
         high: f64,
     },
 }
+impl ColumnKind {
+    /// Network inputs the column takes.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Bit | Self::Real { .. } => 1,
+            Self::Category(levels) => levels.len(),
+        }
+    }
+}
 /// A named column and where its inputs start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
@@ -79,8 +91,130 @@ pub struct Dataset {
     pub labels: Vec<u32>,
     /// Number of classes.
     pub classes: usize,
+    /// Each class as the file names it, `classes` names.
+    pub class_names: Vec<String>,
+    /// Row of each record in its file, from 1, where records were left out; otherwise record `i` is the file's `i`-th.
+    pub source_rows: Option<Vec<u64>>,
+    /// Records drawn from a second, test-only law (Skewed Purchases); all others follow the train law.
+    pub test_law: Option<Range<u32>>,
 }
 impl Dataset {
+    /// A data set of bits, one column per bit, classes named by their numbers.
+    ///
+    /// # Errors
+    /// If there are not as many rows as labels, the words do not match rows and width, padding bits are set,
+    /// or a label is not below `classes`.
+    pub fn from_bits(
+        name: &str,
+        bits: BitMatrix,
+        labels: Vec<u32>,
+        classes: usize,
+    ) -> Result<Self, Error> {
+        let columns = (0..bits.width)
+            .map(|i| Column { name: format!("bit {i}"), kind: ColumnKind::Bit, first_input: i })
+            .collect();
+        Self::from_parts(name, columns, Inputs::Bits(bits), labels, numbered(classes))
+    }
+    /// A data set of numbers already scaled to `[0, 1]`, one real column per input.
+    ///
+    /// # Errors
+    /// If `values` is not `labels.len() * width` finite numbers or a label is not below `classes`.
+    pub fn from_reals(
+        name: &str,
+        width: usize,
+        values: Vec<f32>,
+        labels: Vec<u32>,
+        classes: usize,
+    ) -> Result<Self, Error> {
+        let columns = (0..width)
+            .map(|i| Column {
+                name: format!("input {i}"),
+                kind: ColumnKind::Real { low: 0.0, high: 1.0 },
+                first_input: i,
+            })
+            .collect();
+        Self::from_parts(name, columns, Inputs::Reals { width, values }, labels, numbered(classes))
+    }
+    /// A data set from all its parts, checked.
+    ///
+    /// # Errors
+    /// As [`Self::from_bits`] and [`Self::from_reals`], and if the columns do not cover the inputs in order.
+    pub fn from_parts(
+        name: &str,
+        columns: Vec<Column>,
+        inputs: Inputs,
+        labels: Vec<u32>,
+        class_names: Vec<String>,
+    ) -> Result<Self, Error> {
+        let dataset = Self {
+            name: name.to_owned(),
+            columns,
+            inputs,
+            labels,
+            classes: class_names.len(),
+            class_names,
+            source_rows: None,
+            test_law: None,
+        };
+        dataset.check()?;
+        Ok(dataset)
+    }
+    fn check(&self) -> Result<(), Error> {
+        let same = |what, needs: usize, have: usize| {
+            if needs == have {
+                Ok(())
+            } else {
+                Err(Error::Inconsistent { what, needs: needs as u64, have: have as u64 })
+            }
+        };
+        if self.labels.len() > u32::MAX as usize {
+            return Err(Error::Inconsistent {
+                what: "records (at most)",
+                needs: u64::from(u32::MAX),
+                have: self.labels.len() as u64,
+            });
+        }
+        let mut input = 0;
+        for column in &self.columns {
+            same("first input of a column", input, column.first_input)?;
+            input += column.kind.inputs();
+        }
+        same("inputs covered by columns", self.width(), input)?;
+        match &self.inputs {
+            Inputs::Bits(bits) => {
+                same("rows of bits", self.len(), bits.rows)?;
+                same("words of bits", bits.rows * bits.words_per_row(), bits.words.len())?;
+                let used = bits.width % 64;
+                if used != 0 {
+                    let padding = !0u64 << used;
+                    let per_row = bits.words_per_row();
+                    for last in bits.words.iter().skip(per_row - 1).step_by(per_row) {
+                        same(
+                            "padding bits set in a row",
+                            0,
+                            (last & padding).count_ones() as usize,
+                        )?;
+                    }
+                }
+            }
+            Inputs::Reals { width, values } => {
+                same("numbers", self.len() * width, values.len())?;
+                if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+                    // `labels.len()` fits 32 bits, so does the row.
+                    let record = RecordId((at / width) as u32);
+                    return Err(Error::NotFinite { record, input: at % width });
+                }
+            }
+        }
+        if let Some(&label) = self.labels.iter().find(|&&l| l as usize >= self.classes) {
+            return Err(Error::Inconsistent {
+                what: "label (needs one below the number of classes)",
+                needs: self.classes as u64,
+                have: u64::from(label),
+            });
+        }
+        Ok(())
+    }
     /// Number of records.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -99,9 +233,146 @@ impl Dataset {
             Inputs::Reals { width, .. } => *width,
         }
     }
-    /// BLAKE3 of the content (schema, inputs, labels), hex.
+    /// Row of the file a record came from, from 1; `None` if there is no such record.
+    #[must_use]
+    pub fn source_row(&self, record: RecordId) -> Option<u64> {
+        match &self.source_rows {
+            Some(rows) => rows.get(record.0 as usize).copied(),
+            None => ((record.0 as usize) < self.len()).then(|| u64::from(record.0) + 1),
+        }
+    }
+    /// How many records each class has, `classes` numbers.
+    #[must_use]
+    pub fn class_counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.classes];
+        for &label in &self.labels {
+            counts[label as usize] += 1;
+        }
+        counts
+    }
+    /// Keeps the records of the `classes` most frequent classes (ties: the earlier class), drops the others and
+    /// renumbers labels in the old order. Names and source rows go along.
+    ///
+    /// # Errors
+    /// If fewer than `classes` classes have a record.
+    pub fn most_frequent_classes(self, classes: usize) -> Result<Self, Error> {
+        let counts = self.class_counts();
+        let mut order: Vec<usize> = (0..self.classes).filter(|&c| counts[c] > 0).collect();
+        if order.len() < classes || classes < 2 {
+            return Err(Error::TooFewClasses {
+                file: self.name.into(),
+                needs: classes.max(2),
+                have: order.len(),
+            });
+        }
+        order.sort_by_key(|&c| (std::cmp::Reverse(counts[c]), c));
+        order.truncate(classes);
+        order.sort_unstable();
+        let mut renumbered = vec![None; self.classes];
+        for (new, &old) in order.iter().enumerate() {
+            renumbered[old] = Some(new as u32);
+        }
+        let keep: Vec<usize> =
+            (0..self.len()).filter(|&i| renumbered[self.labels[i] as usize].is_some()).collect();
+        let labels =
+            keep.iter().filter_map(|&i| renumbered[self.labels[i] as usize]).collect::<Vec<_>>();
+        let source_rows = keep.iter().map(|&i| match &self.source_rows {
+            Some(rows) => rows[i],
+            None => i as u64 + 1,
+        });
+        let source_rows = Some(source_rows.collect());
+        let test_law = self.test_law.as_ref().map(|law| {
+            let before = |end: u32| keep.partition_point(|&i| i < end as usize) as u32;
+            before(law.start)..before(law.end)
+        });
+        let inputs = match &self.inputs {
+            Inputs::Bits(bits) => Inputs::Bits(BitMatrix {
+                rows: keep.len(),
+                width: bits.width,
+                words: keep.iter().flat_map(|&i| bits.row(i)).copied().collect(),
+            }),
+            Inputs::Reals { width, values } => Inputs::Reals {
+                width: *width,
+                values: keep
+                    .iter()
+                    .flat_map(|&i| &values[i * width..(i + 1) * width])
+                    .copied()
+                    .collect(),
+            },
+        };
+        let class_names = order.iter().map(|&c| self.class_names[c].clone()).collect();
+        Ok(Self {
+            name: self.name,
+            columns: self.columns,
+            inputs,
+            labels,
+            classes,
+            class_names,
+            source_rows,
+            test_law,
+        })
+    }
+    /// BLAKE3 of the content (schema, inputs, labels), 64 hexadecimal digits.
+    ///
+    /// The name is left out: the same table under another path is the same table. Every part is preceded by its
+    /// length, so that no two different tables give the same bytes.
     #[must_use]
     pub fn fingerprint(&self) -> String {
-        todo!()
+        let mut hasher =
+            blake3::Hasher::new_derive_key("dosimeter 2026 data set fingerprint, version 1");
+        let count = |h: &mut blake3::Hasher, n: usize| {
+            h.update(&(n as u64).to_le_bytes());
+        };
+        let text = |h: &mut blake3::Hasher, s: &str| {
+            h.update(&(s.len() as u64).to_le_bytes()).update(s.as_bytes());
+        };
+        count(&mut hasher, self.columns.len());
+        for column in &self.columns {
+            text(&mut hasher, &column.name);
+            match &column.kind {
+                ColumnKind::Bit => text(&mut hasher, "bit"),
+                ColumnKind::Category(levels) => {
+                    text(&mut hasher, "category");
+                    count(&mut hasher, levels.len());
+                    levels.iter().for_each(|l| text(&mut hasher, l));
+                }
+                ColumnKind::Real { low, high } => {
+                    text(&mut hasher, "real");
+                    hasher.update(&low.to_le_bytes()).update(&high.to_le_bytes());
+                }
+            }
+        }
+        count(&mut hasher, self.class_names.len());
+        self.class_names.iter().for_each(|n| text(&mut hasher, n));
+        let law = self.test_law.clone().unwrap_or(0..0);
+        hasher.update(&law.start.to_le_bytes()).update(&law.end.to_le_bytes());
+        count(&mut hasher, self.len());
+        self.labels.iter().for_each(|l| {
+            hasher.update(&l.to_le_bytes());
+        });
+        let mut buffer = Vec::with_capacity(1 << 16);
+        let mut write = |hasher: &mut blake3::Hasher, bytes: &[u8]| {
+            if buffer.len() + bytes.len() > 1 << 16 {
+                hasher.update(&buffer);
+                buffer.clear();
+            }
+            buffer.extend_from_slice(bytes);
+        };
+        match &self.inputs {
+            Inputs::Bits(bits) => {
+                write(&mut hasher, b"bits");
+                bits.words.iter().for_each(|w| write(&mut hasher, &w.to_le_bytes()));
+            }
+            Inputs::Reals { values, .. } => {
+                write(&mut hasher, b"reals");
+                values.iter().for_each(|v| write(&mut hasher, &v.to_le_bytes()));
+            }
+        }
+        hasher.update(&buffer);
+        hasher.finalize().to_hex().to_string()
     }
+}
+
+fn numbered(classes: usize) -> Vec<String> {
+    (0..classes).map(|c| c.to_string()).collect()
 }

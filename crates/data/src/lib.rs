@@ -1,13 +1,24 @@
-//! Records, tables, splits and membership. This crate knows no models and no privacy: a record is a record.
+//! Records, tables, splits and membership.
+//!
+//! This crate knows no models and no privacy: a record is a record. It reads tables into a
+//! [`Dataset`] whose row `i` is [`RecordId`]`(i)` for ever, divides it into disjoint roles
+//! ([`Split`]) and says who was in whose training set ([`Membership`]). All randomness comes from a
+//! [`Seed`] derived by label, so the order of calls and the number of threads change nothing.
+//!
+//! What it does not do: fill in missing values, take bounds of numbers from the data (that would
+//! leak them), or quote a field in an error.
 pub mod dataset;
 pub mod datasets;
+mod error;
 pub mod membership;
 pub mod record;
 pub mod seed;
 pub mod split;
 
 pub use dataset::{BitMatrix, Column, ColumnKind, Dataset, Inputs};
-pub use membership::Membership;
+pub use datasets::DatasetSpec;
+pub use error::{Error, FieldProblem};
+pub use membership::{BalancedMembership, Membership};
 pub use record::RecordId;
 pub use seed::Seed;
 pub use split::{Split, SplitSpec};

@@ -1,6 +1,6 @@
 //! Seeds derived by label, never by call order.
 use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
+use rand_core::{Rng, SeedableRng};
 
 /// One root seed; children by label: `seed.child("shadow").index(3)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,4 +48,30 @@ impl Seed {
     pub fn rng(self) -> ChaCha8Rng {
         ChaCha8Rng::from_seed(self.0)
     }
+}
+
+/// A uniform number below `n >= 1`, without bias.
+///
+/// Source: Lemire, *Fast Random Integer Generation in an Interval*, 2019, Algorithm 5.
+pub(crate) fn below(rng: &mut ChaCha8Rng, n: u32) -> u32 {
+    let mut product = u64::from(rng.next_u32()) * u64::from(n);
+    if (product as u32) < n {
+        let threshold = n.wrapping_neg() % n;
+        while (product as u32) < threshold {
+            product = u64::from(rng.next_u32()) * u64::from(n);
+        }
+    }
+    (product >> 32) as u32
+}
+
+/// Fisher-Yates; `items` holds at most 2^32 - 1.
+pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
+    for i in (1..items.len()).rev() {
+        items.swap(i, below(rng, i as u32 + 1) as usize);
+    }
+}
+
+/// The one fair coin of a seed.
+pub(crate) fn fair_coin(seed: Seed) -> bool {
+    seed.0[0] & 1 == 1
 }

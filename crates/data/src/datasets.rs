@@ -1,1 +1,0 @@
-//! Loaders and generators, one file each.

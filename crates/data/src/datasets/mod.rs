@@ -1,0 +1,190 @@
+//! Loaders and generators, one file each.
+//!
+//! A new one is its file in this folder, its `mod` line and its variant of [`DatasetSpec`], and its line in [`DATASETS`].
+use crate::{Dataset, Error, Seed};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+mod skewed_purchases;
+mod table;
+
+pub use skewed_purchases::SkewedPurchases;
+pub use table::{ColumnSpec, CsvTable, NpzTable, Outside, Table};
+
+/// Which data set, as written in a study file: `kind = "..."` and that kind's settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum DatasetSpec {
+    /// Generated: purchases whose test records follow another law than the training records.
+    SkewedPurchases(SkewedPurchases),
+    /// The Purchase benchmark in either public form.
+    Purchase(BinaryFile),
+    /// The Texas hospital benchmark in either public form.
+    Texas(BinaryFile),
+    /// The Location (Foursquare check-ins) benchmark: archive, extracted text or NPZ.
+    Location(BinaryFile),
+    /// An NPZ with bits packed along the rows by `numpy.packbits`.
+    PackedBits(PackedBits),
+    /// A table in CSV.
+    Csv(CsvTable),
+    /// A table in Parquet.
+    Parquet(Table),
+    /// Arrays in NPZ.
+    Npz(NpzTable),
+}
+
+/// A benchmark file of bits with one class per record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BinaryFile {
+    /// The file (or for Texas also the folder with `feats` and `labels`); `.gz`, `.tgz`, `.tar` and `.npz` are recognised by content.
+    pub path: PathBuf,
+    /// Keep the records of this many most frequent classes only.
+    #[serde(default)]
+    pub classes: Option<usize>,
+}
+/// An NPZ with packed bits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackedBits {
+    /// The NPZ file.
+    pub path: PathBuf,
+    /// Bits per record; the array holds `width / 8` bytes per record, rounded up, first bit highest.
+    pub width: usize,
+    /// Name of the array of packed bits.
+    #[serde(default = "x")]
+    pub inputs: String,
+    /// Name of the array of class numbers (or one-hot rows).
+    #[serde(default = "y")]
+    pub labels: String,
+    /// Keep the records of this many most frequent classes only.
+    #[serde(default)]
+    pub classes: Option<usize>,
+}
+fn x() -> String {
+    "x".into()
+}
+fn y() -> String {
+    "y".into()
+}
+
+/// One kind of data set, for lists and reference pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatasetKind {
+    /// As in `kind = "..."`.
+    pub name: &'static str,
+    /// One sentence.
+    pub describe: &'static str,
+    /// Where it comes from.
+    pub source: &'static str,
+    /// A minimal `[data]` table of a study file.
+    pub example: &'static str,
+}
+
+/// Every kind of data set, in the order of [`DatasetSpec`].
+pub const DATASETS: &[DatasetKind] = &[
+    DatasetKind {
+        name: "skewed-purchases",
+        describe: "generated: 600 bits, balanced classes, test records of another law than training records",
+        source: "Bernau et al., arXiv:1912.11328",
+        example: "kind = \"skewed-purchases\"\nclasses = 100\n",
+    },
+    DatasetKind {
+        name: "purchase",
+        describe: "600 bits, up to 100 classes: `dataset_purchase` (CSV, no header, label first) or `purchase100.npz` \
+                   (`features`, one-hot `labels`)",
+        source: "Shokri et al., S&P 2017, from the Acquire Valued Shoppers challenge",
+        example: "kind = \"purchase\"\npath = \"dataset_purchase\"\n",
+    },
+    DatasetKind {
+        name: "texas",
+        describe: "hospital stays as about 6,170 bits, classes are procedures: a folder or archive with `feats` and `labels`, \
+                   or `texas100.npz`",
+        source: "Shokri et al., S&P 2017, from the Texas Hospital Discharge files",
+        example: "kind = \"texas\"\npath = \"texas100.npz\"\nclasses = 100\n",
+    },
+    DatasetKind {
+        name: "location",
+        describe: "446 bits, 30 classes of Bangkok check-ins: the archive, its text with the label first, or an NPZ with `x` and `y`",
+        source: "Shokri et al., S&P 2017, from the Foursquare check-ins of Yang et al.",
+        example: "kind = \"location\"\npath = \"dataset_location.tgz\"\n",
+    },
+    DatasetKind {
+        name: "packed-bits",
+        describe: "an NPZ with rows packed by `numpy.packbits(axis=1)` and class numbers",
+        source: "a file of your own",
+        example: "kind = \"packed-bits\"\npath = \"retail.npz\"\nwidth = 600\n",
+    },
+    DatasetKind {
+        name: "csv",
+        describe: "a table of bits, categories and bounded numbers in CSV, also gzipped",
+        source: "a file of your own",
+        example: "kind = \"csv\"\npath = \"people.csv\"\nlabel = \"income\"\n\
+                  columns.age = { kind = \"real\", low = 0, high = 100 }\n",
+    },
+    DatasetKind {
+        name: "parquet",
+        describe: "the same in Parquet",
+        source: "a file of your own",
+        example: "kind = \"parquet\"\npath = \"people.parquet\"\nlabel = \"income\"\n",
+    },
+    DatasetKind {
+        name: "npz",
+        describe: "arrays in NPZ: inputs by records and columns, labels as class numbers or one-hot",
+        source: "a file of your own",
+        example: "kind = \"npz\"\npath = \"people.npz\"\ninputs = \"x\"\nlabels = \"y\"\n",
+    },
+];
+
+impl DatasetSpec {
+    /// The kind's name, as in the study file.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::SkewedPurchases(_) => "skewed-purchases",
+            Self::Purchase(_) => "purchase",
+            Self::Texas(_) => "texas",
+            Self::Location(_) => "location",
+            Self::PackedBits(_) => "packed-bits",
+            Self::Csv(_) => "csv",
+            Self::Parquet(_) => "parquet",
+            Self::Npz(_) => "npz",
+        }
+    }
+    /// The file to read, if any; relative ones are relative to the current folder (a study resolves them against its own).
+    #[must_use]
+    pub const fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::SkewedPurchases(_) => None,
+            Self::Purchase(file) | Self::Texas(file) | Self::Location(file) => Some(&file.path),
+            Self::PackedBits(file) => Some(&file.path),
+            Self::Csv(file) => Some(&file.path),
+            Self::Parquet(file) => Some(&file.path),
+            Self::Npz(file) => Some(&file.path),
+        }
+    }
+    /// The same, to change.
+    #[must_use]
+    pub const fn path_mut(&mut self) -> Option<&mut PathBuf> {
+        match self {
+            Self::SkewedPurchases(_) => None,
+            Self::Purchase(file) | Self::Texas(file) | Self::Location(file) => Some(&mut file.path),
+            Self::PackedBits(file) => Some(&mut file.path),
+            Self::Csv(file) => Some(&mut file.path),
+            Self::Parquet(file) => Some(&mut file.path),
+            Self::Npz(file) => Some(&mut file.path),
+        }
+    }
+}
+
+/// Loads or generates a data set; the seed matters to generators only.
+///
+/// # Errors
+/// If a file cannot be read, does not have the form its kind needs, or a setting is out of range; the error names file, row and field.
+pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
+    match spec {
+        DatasetSpec::SkewedPurchases(settings) => settings.generate(seed),
+        _ => todo!(),
+    }
+}

@@ -1,0 +1,315 @@
+//! What can be wrong with data, said with file, row and field.
+use std::path::{Path, PathBuf};
+
+/// Why one field of a file was refused. Never quotes the field: it may be someone's record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FieldProblem {
+    /// Nothing between the separators, or a null.
+    #[error("is empty")]
+    Empty,
+    /// A bit was needed.
+    #[error("is neither 0 nor 1")]
+    NotABit,
+    /// A number was needed.
+    #[error("is not a number")]
+    NotANumber,
+    /// NaN or an infinity.
+    #[error("is not finite")]
+    NotFinite,
+    /// Beyond the public bounds of its column.
+    #[error(
+        "is outside the public bounds {low} to {high} of its column; widen them or set `outside = \"clamp\"`"
+    )]
+    OutsideBounds {
+        /// Lower bound, as written.
+        low: String,
+        /// Upper bound, as written.
+        high: String,
+    },
+    /// Not among the levels the user named.
+    #[error("is none of the {levels} levels named for its column")]
+    UnknownLevel {
+        /// How many were named.
+        levels: usize,
+    },
+    /// Bytes that are not UTF-8.
+    #[error("is not UTF-8 text")]
+    NotUtf8,
+    /// A label that is not a whole number from 0 to 4294967295.
+    #[error("is not a class number (a whole number from 0 to 4294967295)")]
+    NotAClassNumber,
+    /// A one-hot label without exactly one 1.
+    #[error("is not one-hot: needs exactly one 1 and otherwise 0")]
+    NotOneHot,
+    /// A nested or binary Parquet value.
+    #[error("is neither a number, a boolean nor text")]
+    NotATableValue,
+}
+
+/// Why data could not be loaded or divided.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be opened or read (includes truncated compression).
+    #[error("{}: {source}", file.display())]
+    Read {
+        /// Which file.
+        file: PathBuf,
+        /// What the system or the decompressor said.
+        source: std::io::Error,
+    },
+    /// A container (zip, Parquet, CSV) is damaged.
+    #[error("{}: not a readable {format} file: {reason}", file.display())]
+    Damaged {
+        /// Which file.
+        file: PathBuf,
+        /// What it should have been.
+        format: &'static str,
+        /// What its reader said.
+        reason: String,
+    },
+    /// A row has another number of fields than the first.
+    #[error("{}, row {row}: {have} fields, needs {needs} like the rows before it", file.display())]
+    FieldCount {
+        /// Which file.
+        file: PathBuf,
+        /// Row in the file, counted from 1 (a header is row 1).
+        row: u64,
+        /// Fields of the earlier rows.
+        needs: usize,
+        /// Fields of this row.
+        have: usize,
+    },
+    /// One field cannot be used.
+    #[error("{}, row {row}, field `{field}` {problem}", file.display())]
+    Field {
+        /// Which file.
+        file: PathBuf,
+        /// Row in the file, counted from 1 (a header is row 1).
+        row: u64,
+        /// Column name.
+        field: String,
+        /// What is wrong with it.
+        problem: FieldProblem,
+    },
+    /// A line longer than any table has.
+    #[error("{}, row {row}: longer than {limit} bytes", file.display())]
+    LongLine {
+        /// Which file.
+        file: PathBuf,
+        /// Row in the file, counted from 1.
+        row: u64,
+        /// Longest line read.
+        limit: usize,
+    },
+    /// No records at all.
+    #[error("{}: no records", file.display())]
+    NoRecords {
+        /// Which file.
+        file: PathBuf,
+    },
+    /// More records than a [`RecordId`](crate::RecordId) can number.
+    #[error("{}: more than {limit} records", file.display())]
+    TooManyRecords {
+        /// Which file.
+        file: PathBuf,
+        /// Most records read.
+        limit: u64,
+    },
+    /// The archive lacks an array or member.
+    #[error("{}: no `{name}` in it; it holds {}", file.display(), have.join(", "))]
+    Missing {
+        /// Which file.
+        file: PathBuf,
+        /// What was looked for.
+        name: String,
+        /// What is there.
+        have: Vec<String>,
+    },
+    /// An array has an unusable shape.
+    #[error("{}, array `{array}`: shape {shape:?}, needs {needs}", file.display())]
+    ArrayShape {
+        /// Which file.
+        file: PathBuf,
+        /// Which array.
+        array: String,
+        /// What was needed.
+        needs: String,
+        /// What was there.
+        shape: Vec<u64>,
+    },
+    /// An array has an unusable element type.
+    #[error("{}, array `{array}`: element type `{have}`, needs {needs}", file.display())]
+    ArrayType {
+        /// Which file.
+        file: PathBuf,
+        /// Which array.
+        array: String,
+        /// What was needed.
+        needs: &'static str,
+        /// NumPy's name of the type.
+        have: String,
+    },
+    /// An array's header cannot be parsed.
+    #[error("{}, array `{array}`: damaged NPY header: {problem}", file.display())]
+    ArrayHeader {
+        /// Which file.
+        file: PathBuf,
+        /// Which array.
+        array: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// An array ends before its declared size.
+    #[error("{}, array `{array}`: declares {needs} bytes of elements, holds {have}", file.display())]
+    ArrayTruncated {
+        /// Which file.
+        file: PathBuf,
+        /// Which array.
+        array: String,
+        /// Declared bytes.
+        needs: u64,
+        /// Bytes present.
+        have: u64,
+    },
+    /// Two lists that go together differ in length.
+    #[error("{}: {inputs} records but {labels} labels", file.display())]
+    LabelCount {
+        /// Which file.
+        file: PathBuf,
+        /// Records found.
+        inputs: u64,
+        /// Labels found.
+        labels: u64,
+    },
+    /// No such column.
+    #[error("{}: no column `{column}`; the columns are {}", file.display(), listed(have))]
+    NoSuchColumn {
+        /// Which file.
+        file: PathBuf,
+        /// Name in the study file.
+        column: String,
+        /// Names in the data file.
+        have: Vec<String>,
+    },
+    /// Two columns of one name.
+    #[error("{}: two columns are named `{column}`", file.display())]
+    DuplicateColumn {
+        /// Which file.
+        file: PathBuf,
+        /// The name.
+        column: String,
+    },
+    /// Numeric columns whose public bounds nobody stated.
+    #[error(
+        "{}: columns {} hold numbers: state public bounds (kind = \"real\", low, high) or kind = \"category\"; \
+         bounds taken from the data would leak it", file.display(), listed(columns)
+    )]
+    NeedsBounds {
+        /// Which file.
+        file: PathBuf,
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// A category with more levels than can be one-hot encoded.
+    #[error("{}: column `{column}` has more than {limit} distinct values; ignore it or declare it real", file.display())]
+    TooManyLevels {
+        /// Which file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+        /// Most levels allowed.
+        limit: usize,
+    },
+    /// The encoded table would not fit the stated limit.
+    #[error("{}: {records} records x {width} inputs are over the limit of {limit} inputs in all", file.display())]
+    TooLarge {
+        /// Which file.
+        file: PathBuf,
+        /// Records.
+        records: u64,
+        /// Inputs per record.
+        width: u64,
+        /// Most inputs.
+        limit: u64,
+    },
+    /// A class in the middle of the numbering that no record has.
+    #[error("{}: class {class} has no record; keep the most frequent classes with `classes = N`", file.display())]
+    ClassWithoutRecord {
+        /// Where the labels come from.
+        file: PathBuf,
+        /// Its number in the file.
+        class: u64,
+    },
+    /// More classes asked for than there are, or fewer than two there.
+    #[error("{}: {have} classes, needs at least {needs}", file.display())]
+    TooFewClasses {
+        /// Where the labels come from.
+        file: PathBuf,
+        /// Needed.
+        needs: usize,
+        /// There.
+        have: usize,
+    },
+    /// A setting outside its range.
+    #[error("`{setting}` is {have}, needs {needs}")]
+    Setting {
+        /// Its name in the study file.
+        setting: &'static str,
+        /// Its range.
+        needs: String,
+        /// Its value.
+        have: String,
+    },
+    /// Records and labels handed over in memory do not fit together.
+    #[error("{what}: {have}, needs {needs}")]
+    Inconsistent {
+        /// Which part.
+        what: &'static str,
+        /// What was needed.
+        needs: u64,
+        /// What was there.
+        have: u64,
+    },
+    /// An input handed over in memory is NaN or infinite.
+    #[error("record {}, input {input} is not finite", record.0)]
+    NotFinite {
+        /// Which record.
+        record: crate::RecordId,
+        /// Which input, from 0.
+        input: usize,
+    },
+    /// The data set cannot fill the roles asked of it.
+    #[error("{role}: needs {needs} records of {of}, there are {have}")]
+    TooFewRecords {
+        /// Which role.
+        role: &'static str,
+        /// The sum in words, such as `2 x 1000 candidates + 500 test`.
+        needs: String,
+        /// Which part of the data.
+        of: &'static str,
+        /// How many there are.
+        have: usize,
+    },
+    /// This build cannot read the format.
+    #[error("this build reads no {format} (built without the `{format}` feature)")]
+    NotBuiltIn {
+        /// The format, also the feature's name.
+        format: &'static str,
+    },
+}
+
+impl Error {
+    pub(crate) fn read(file: &Path) -> impl FnOnce(std::io::Error) -> Self + '_ {
+        move |source| Self::Read { file: file.to_owned(), source }
+    }
+}
+
+/// Up to eight names, and how many more.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<String> = names.iter().take(8).map(|n| format!("`{n}`")).collect();
+    let more = names.len().saturating_sub(8);
+    let shown = shown.join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}

@@ -1,28 +1,143 @@
 //! Values with a known sensitivity, and values that have been released.
+use crate::{Error, OutOfRange};
 
-/// A vector whose L2 norm contribution per record is at most `clipping_norm`.
+/// A vector to which one record contributes at most `clipping_norm` in L2.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bounded {
     values: Vec<f32>,
     clipping_norm: f64,
 }
+
+/// A vector to which one record contributes at most `clipping_norm` in L1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundedL1 {
+    values: Vec<f32>,
+    clipping_norm: f64,
+}
+
+fn checked(values: &[f32], clipping_norm: f64) -> Result<(), Error> {
+    if !(clipping_norm > 0.0 && clipping_norm.is_finite()) {
+        return Err(OutOfRange {
+            what: "clipping norm",
+            needed: "finite and above 0",
+            got: clipping_norm,
+        }
+        .into());
+    }
+    // A sum is finite only if every term is, and vectorises; the search runs only when it must name the culprit.
+    let finite = values.iter().fold(0.0_f32, |sum, v| sum + v * 0.0) == 0.0;
+    if !finite && let Some(position) = values.iter().position(|v| !v.is_finite()) {
+        return Err(Error::NotFinite { position, value: values[position] });
+    }
+    Ok(())
+}
+
+/// Scales so that `norm(values) <= bound` holds for the rounded result as well.
+fn shrink(values: &mut [f32], bound: f64, norm: impl Fn(&[f32]) -> f64) {
+    let mut given = norm(values);
+    let mut slack = 1.0;
+    while given > bound {
+        let factor = bound / given * slack;
+        for v in values.iter_mut() {
+            *v = (f64::from(*v) * factor) as f32;
+        }
+        given = norm(values);
+        // f32 rounding may leave the norm one part in 10^7 above the bound: aim lower and once more.
+        slack = 1.0 - 1e-7;
+    }
+}
+
 impl Bounded {
+    /// Clips one record's vector to L2 norm at most `clipping_norm`.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a clipping norm that is not finite and above 0, [`Error::NotFinite`] for NaN or
+    /// infinity in `values`.
+    pub fn clip(mut values: Vec<f32>, clipping_norm: f64) -> Result<Self, Error> {
+        checked(&values, clipping_norm)?;
+        shrink(&mut values, clipping_norm, |v| {
+            v.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt()
+        });
+        Ok(Self { values, clipping_norm })
+    }
+    /// A sum of per-record vectors, each already scaled to at most `clipping_norm` by the caller.
+    ///
+    /// The bound is the caller's promise: this is the line to read when asking whether clipping is right. It is a bound
+    /// in real numbers; the order in which 32-bit sums are rounded may differ between neighbours.
+    ///
+    /// # Errors
+    /// As [`Bounded::clip`].
+    pub fn from_clipped_sum(values: Vec<f32>, clipping_norm: f64) -> Result<Self, Error> {
+        checked(&values, clipping_norm)?;
+        Ok(Self { values, clipping_norm })
+    }
     /// The bound on one record's contribution in L2.
     #[must_use]
     pub const fn clipping_norm(&self) -> f64 {
         self.clipping_norm
     }
-    /// A sum of per-record vectors, each already scaled to at most `clipping_norm` by the caller (`train::gradient`).
+    /// Number of coordinates.
     #[must_use]
-    pub const fn from_clipped_sum(values: Vec<f32>, clipping_norm: f64) -> Self {
-        Self { values, clipping_norm }
+    pub const fn len(&self) -> usize {
+        self.values.len()
+    }
+    /// Whether there are no coordinates.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.values.is_empty()
     }
     pub(crate) fn into_values(self) -> Vec<f32> {
         self.values
     }
 }
 
-/// A value that has passed through a mechanism. Free to post-process, store and send. Only a ledger makes one.
+impl BoundedL1 {
+    /// Clips one record's vector to L1 norm at most `clipping_norm`.
+    ///
+    /// # Errors
+    /// As [`Bounded::clip`].
+    pub fn clip(mut values: Vec<f32>, clipping_norm: f64) -> Result<Self, Error> {
+        checked(&values, clipping_norm)?;
+        shrink(&mut values, clipping_norm, |v| v.iter().map(|&x| f64::from(x).abs()).sum());
+        Ok(Self { values, clipping_norm })
+    }
+    /// The bound on one record's contribution in L1.
+    #[must_use]
+    pub const fn clipping_norm(&self) -> f64 {
+        self.clipping_norm
+    }
+    pub(crate) fn into_values(self) -> Vec<f32> {
+        self.values
+    }
+}
+
+/// A value that has passed through a mechanism. Free to post-process, store and send.
+///
+/// Only a [`Ledger`](crate::Ledger) makes one, so it cannot be forged:
+///
+/// ```compile_fail,E0423
+/// let free = dosimeter_privacy::Released(vec![0.0_f32]);
+/// ```
+///
+/// nor taken from a value that only claims to be bounded:
+///
+/// ```compile_fail,E0277
+/// let bounded = dosimeter_privacy::Bounded::clip(vec![0.0], 1.0).unwrap();
+/// let free: dosimeter_privacy::Released<Vec<f32>> = bounded.into();
+/// ```
+///
+/// nor put together by deserialising or by default:
+///
+/// ```compile_fail,E0277
+/// let free: dosimeter_privacy::Released<Vec<f32>> = Default::default();
+/// ```
+///
+/// A bounded value, in turn, cannot be read without paying:
+///
+/// ```compile_fail,E0624
+/// let bounded = dosimeter_privacy::Bounded::clip(vec![0.0], 1.0).unwrap();
+/// let raw = bounded.into_values();
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Released<T>(pub(crate) T);
 impl<T> Released<T> {
@@ -33,5 +148,29 @@ impl<T> Released<T> {
     /// Reads the value.
     pub const fn get(&self) -> &T {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clipping_keeps_short_vectors_and_scales_long_ones() {
+        assert_eq!(Bounded::clip(vec![0.3, 0.4], 0.5).unwrap().into_values(), [0.3, 0.4]);
+        let clipped = Bounded::clip(vec![3.0, 4.0], 1.0).unwrap().into_values();
+        assert!((clipped[0] - 0.6).abs() < 1e-6 && (clipped[1] - 0.8).abs() < 1e-6);
+        assert_eq!(BoundedL1::clip(vec![3.0, -1.0], 2.0).unwrap().into_values(), [1.5, -0.5]);
+    }
+
+    #[test]
+    fn not_a_number_is_refused_with_its_position() {
+        let nan = Bounded::from_clipped_sum(vec![0.0, f32::NAN], 1.0);
+        assert!(matches!(nan, Err(Error::NotFinite { position: 1, .. })));
+        let infinite = Bounded::clip(vec![f32::INFINITY], 1.0);
+        assert!(matches!(infinite, Err(Error::NotFinite { position: 0, .. })));
+        for norm in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
+            assert!(matches!(Bounded::clip(vec![0.0], norm), Err(Error::OutOfRange(_))));
+        }
     }
 }

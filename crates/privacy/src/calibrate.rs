@@ -1,1 +1,225 @@
 //! Least noise, most steps or best epsilon for a budget, rounded to the safe side.
+//!
+//! What comes back has been checked by the accountant it was asked of: `noise_multiplier` and `steps` never return a
+//! value whose epsilon is above the budget.
+use crate::{
+    Accountant, Delta, Epsilon, Error, Event, Ledger, NoiseMultiplier, Relation, SamplingRate, Unit,
+};
+
+/// What may be spent, and for which neighbours.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// Privacy loss, nats.
+    pub epsilon: Epsilon,
+    /// Failure probability.
+    pub delta: Delta,
+    /// Neighbours.
+    pub relation: Relation,
+}
+
+/// Least and largest noise multipliers that are looked at.
+const NOISE: (f64, f64) = (1e-3, 1e9);
+/// Relative width at which the search for the noise multiplier stops.
+const NOISE_PRECISION: f64 = 1e-6;
+/// Most steps that are looked at: 10^12 is far beyond any training.
+const MOST_STEPS: u64 = 1_000_000_000_000;
+
+/// The ledger of `steps` Poisson-sampled Gaussian releases: DP-SGD ahead of its run.
+#[must_use]
+pub fn planned(
+    sampling_rate: SamplingRate,
+    noise_multiplier: NoiseMultiplier,
+    steps: u64,
+) -> Ledger {
+    let mut ledger = Ledger::new(Unit::Record);
+    ledger.record(Event::gaussian(noise_multiplier).sampled(sampling_rate), steps);
+    ledger
+}
+
+/// Epsilon of `steps` steps of DP-SGD.
+///
+/// # Errors
+/// [`Error::Unsupported`] if the accountant cannot do the relation.
+pub fn epsilon(
+    accountant: &dyn Accountant,
+    sampling_rate: SamplingRate,
+    noise_multiplier: NoiseMultiplier,
+    steps: u64,
+    relation: Relation,
+    delta: Delta,
+) -> Result<Epsilon, Error> {
+    Ok(accountant.epsilon_upper(
+        &planned(sampling_rate, noise_multiplier, steps),
+        relation,
+        delta,
+    )?)
+}
+
+/// Least noise multiplier, to one part in 10^6 and rounded up, with which `steps` steps stay within `budget`;
+/// at least 0.001.
+///
+/// # Errors
+/// [`Error::Unreachable`] if 10^9 is not enough (epsilon 0 at a small delta), [`Error::Unsupported`] as [`epsilon`].
+pub fn noise_multiplier(
+    accountant: &dyn Accountant,
+    budget: Budget,
+    sampling_rate: SamplingRate,
+    steps: u64,
+) -> Result<NoiseMultiplier, Error> {
+    let excess = |noise: f64| -> Result<f64, Error> {
+        let noise = NoiseMultiplier::new(noise)?;
+        let spent =
+            epsilon(accountant, sampling_rate, noise, steps, budget.relation, budget.delta)?;
+        Ok(log_ratio(spent, budget.epsilon))
+    };
+    // Start where the noise of the sum would be about the budget; the bracket grows from there.
+    let start = sampling_rate.get() * (steps as f64).sqrt() / budget.epsilon.get().clamp(1e-6, 1e6);
+    let start = start.clamp(0.3, 1e6);
+    let unreachable = Error::Unreachable {
+        what: "noise multiplier",
+        epsilon: budget.epsilon.get(),
+        delta: budget.delta.get(),
+    };
+    let found =
+        last_within(start.ln(), NOISE.1.ln(), NOISE.0.ln(), NOISE_PRECISION, &|x| excess(x.exp()))?;
+    Ok(NoiseMultiplier::new(found.ok_or(unreachable)?.exp())?)
+}
+
+/// Most steps that stay within `budget`; 0 if not even one does, at most 10^12.
+///
+/// # Errors
+/// [`Error::Unsupported`] as [`epsilon`].
+pub fn steps(
+    accountant: &dyn Accountant,
+    budget: Budget,
+    sampling_rate: SamplingRate,
+    noise_multiplier: NoiseMultiplier,
+) -> Result<u64, Error> {
+    let excess = |count: u64| -> Result<f64, Error> {
+        let spent = epsilon(
+            accountant,
+            sampling_rate,
+            noise_multiplier,
+            count,
+            budget.relation,
+            budget.delta,
+        )?;
+        Ok(log_ratio(spent, budget.epsilon))
+    };
+    let (mut within, mut past) = (0_u64, MOST_STEPS + 1);
+    let (mut within_excess, mut past_excess) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut next = 1_u64;
+    while past - within > 1 {
+        let e = excess(next)?;
+        if e <= 0.0 {
+            (within, within_excess) = (next, e);
+        } else {
+            (past, past_excess) = (next, e);
+        }
+        next = if past > MOST_STEPS {
+            // Epsilon grows about like the root of the steps: aim straight at the budget, a little past it.
+            let growth = if e.is_finite() { (-2.2 * e).exp().clamp(2.0, 1e4) } else { 100.0 };
+            ((within as f64 * growth) as u64).clamp(within + 1, MOST_STEPS)
+        } else if within_excess.is_finite() && past_excess.is_finite() && past - within > 4 {
+            // Secant in log-log, then one step to the far side so that both ends close in.
+            let (low, high) = ((within as f64).ln(), (past as f64).ln());
+            let middle = low + (high - low) * within_excess / (within_excess - past_excess);
+            let guess = middle.exp();
+            let nudge = ((past - within) as f64 * 0.01).max(1.0);
+            let guess = if e <= 0.0 { guess + nudge } else { guess - nudge };
+            (guess as u64).clamp(within + 1, past - 1)
+        } else {
+            within + (past - within) / 2
+        };
+    }
+    Ok(within)
+}
+
+/// `ln(spent / budget)`, with defined answers for 0 and unbounded: at most 0 exactly when the budget holds.
+fn log_ratio(spent: Epsilon, budget: Epsilon) -> f64 {
+    if spent <= budget {
+        if budget.is_unbounded() || spent.get() == 0.0 {
+            return f64::NEG_INFINITY;
+        }
+        (spent.get() / budget.get()).ln().min(0.0)
+    } else if budget.get() == 0.0 || spent.is_unbounded() {
+        f64::INFINITY
+    } else {
+        (spent.get() / budget.get()).ln().max(f64::MIN_POSITIVE)
+    }
+}
+
+/// The point nearest to `towards` at which the decreasing `excess` is still at most 0, coming from the side of `away`;
+/// `None` if it is above 0 at `away`. Bracketing secant search (Illinois), so it ends whatever the function does.
+fn last_within(
+    start: f64,
+    away: f64,
+    towards: f64,
+    precision: f64,
+    excess: &dyn Fn(f64) -> Result<f64, Error>,
+) -> Result<Option<f64>, Error> {
+    let first = excess(start)?;
+    let (mut good, mut bad) =
+        if first <= 0.0 { ((start, first), None) } else { ((f64::NAN, 0.0), Some((start, first))) };
+    let mut step = 0.5_f64;
+    if bad.is_none() {
+        while bad.is_none() {
+            if good.0 <= towards {
+                return Ok(Some(towards.max(good.0)));
+            }
+            let x = (good.0 - step).max(towards);
+            let e = excess(x)?;
+            if e <= 0.0 {
+                good = (x, e)
+            } else {
+                bad = Some((x, e))
+            }
+            step *= 2.0;
+        }
+    } else {
+        while good.0.is_nan() {
+            let at = bad.map_or(start, |b| b.0);
+            if at >= away {
+                return Ok(None);
+            }
+            let x = (at + step).min(away);
+            let e = excess(x)?;
+            if e <= 0.0 {
+                good = (x, e)
+            } else {
+                bad = Some((x, e))
+            }
+            step *= 2.0;
+        }
+    }
+    let Some(mut bad) = bad else { return Ok(Some(good.0)) };
+    // Weights of the Illinois rule: an end that stays put counts half as much each time.
+    let (mut good_weight, mut bad_weight) = (1.0, 1.0);
+    for _ in 0..200 {
+        let width = good.0 - bad.0;
+        if width <= precision {
+            break;
+        }
+        let (g, b) = (good.1 * good_weight, bad.1 * bad_weight);
+        let x = if g.is_finite() && b.is_finite() && b > g {
+            bad.0 + width * b / (b - g)
+        } else {
+            bad.0 + width / 2.0
+        };
+        // Stay inside, and step over the root by half the wanted precision so that the last step closes the bracket.
+        let margin = precision * 0.4;
+        let x = (x + if good_weight <= bad_weight { margin } else { -margin })
+            .clamp(bad.0 + margin.min(width / 4.0), good.0 - margin.min(width / 4.0));
+        let e = excess(x)?;
+        if e <= 0.0 {
+            good = (x, e);
+            good_weight = 1.0;
+            bad_weight *= 0.5;
+        } else {
+            bad = (x, e);
+            bad_weight = 1.0;
+            good_weight *= 0.5;
+        }
+    }
+    Ok(Some(good.0))
+}

@@ -1,5 +1,5 @@
 //! What was released, as data.
-use crate::guarantee::{Epsilon, NoiseMultiplier, SamplingRate};
+use crate::guarantee::{Epsilon, LaplaceScale, NoiseMultiplier, SamplingRate};
 use serde::{Deserialize, Serialize};
 
 /// One kind of release. Events never change meaning; fields are only added.
@@ -12,16 +12,16 @@ pub enum Event {
         /// Noise standard deviation over clipping norm.
         noise_multiplier: NoiseMultiplier,
     },
-    /// Laplace noise; `scale` is noise scale over L1 sensitivity.
+    /// Laplace noise on a value of unit L1 sensitivity under AddRemove.
     Laplace {
-        /// Noise scale over L1 sensitivity.
-        scale: f64,
+        /// Noise scale over clipping norm.
+        scale: LaplaceScale,
     },
     /// k-ary randomized response.
     RandomizedResponse {
         /// Loss of one answer, nats.
         epsilon: Epsilon,
-        /// Number of possible answers, at least 2.
+        /// Number of possible answers, at least 2 (fewer count as 2).
         categories: u32,
     },
     /// `event` on a Poisson sample.
@@ -29,15 +29,38 @@ pub enum Event {
         /// Inclusion probability.
         sampling_rate: SamplingRate,
         /// What was released about the sample.
-        event: Box<Event>,
+        event: Box<Self>,
     },
     /// `event`, `count` times (run-length form).
     Repeated {
         /// What was repeated.
-        event: Box<Event>,
-        /// How often, at least 1.
+        event: Box<Self>,
+        /// How often; 0 is nothing.
         count: u64,
     },
     /// A release without noise.
     NonPrivate,
+}
+
+impl Event {
+    /// One Gaussian release.
+    #[must_use]
+    pub const fn gaussian(noise_multiplier: NoiseMultiplier) -> Self {
+        Self::Gaussian { noise_multiplier }
+    }
+    /// This event about a Poisson sample.
+    #[must_use]
+    pub fn sampled(self, sampling_rate: SamplingRate) -> Self {
+        Self::PoissonSampled { sampling_rate, event: Box::new(self) }
+    }
+    /// The event without its run-length wrappers, and how often it happened.
+    #[must_use]
+    pub fn unrepeated(&self) -> (&Self, u64) {
+        let (mut event, mut times) = (self, 1_u64);
+        while let Self::Repeated { event: inner, count } = event {
+            times = times.saturating_mul(*count);
+            event = inner;
+        }
+        (event, times)
+    }
 }

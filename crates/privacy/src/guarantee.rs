@@ -47,6 +47,8 @@ checked!(/// Noise standard deviation over clipping norm, finite and above 0. No
     NoiseMultiplier, "noise multiplier", "finite and above 0", |x| x > 0.0 && x.is_finite());
 checked!(/// Poisson inclusion probability, in `(0, 1]`.
     SamplingRate, "sampling rate", "in (0, 1]", |x| x > 0.0 && x <= 1.0);
+checked!(/// Laplace noise scale over L1 sensitivity, finite and above 0.
+    LaplaceScale, "Laplace scale", "finite and above 0", |x| x > 0.0 && x.is_finite());
 
 /// Privacy loss bound in nats: at least 0, or [`Epsilon::UNBOUNDED`] (a tagged value, never written as a float infinity).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
@@ -69,6 +71,16 @@ impl Epsilon {
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
+    }
+    /// The smallest checked epsilon at or above `value`: 0 for a negative number, unbounded for NaN or infinity.
+    pub(crate) fn at_least(value: f64) -> Self {
+        if value.is_finite() {
+            Self(value.max(0.0))
+        } else if value == f64::NEG_INFINITY {
+            Self(0.0)
+        } else {
+            Self::UNBOUNDED
+        }
     }
     /// Whether nothing is guaranteed.
     #[must_use]
@@ -111,7 +123,8 @@ pub enum Relation {
     AddRemove,
     /// One unit replaced by another (a clipped sum has sensitivity `2 * clipping_norm`).
     ReplaceOne,
-    /// Any two inputs of one local randomizer.
+    /// Any two inputs of one local randomizer. For additive noise on a vector of norm at most `C` this is
+    /// [`Relation::ReplaceOne`]: two inputs differ by up to `2 C`.
     Local,
 }
 

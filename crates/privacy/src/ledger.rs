@@ -1,5 +1,9 @@
 //! The one door for noise.
-use crate::{Event, Mechanism, NoiseRng, NoiseSource, Released, SamplingRate, Unit};
+use crate::{Error, Event, Mechanism, NoiseRng, NoiseSource, Released, SamplingRate, Unit};
+
+/// How far back a repeated event is looked for. Two or three releases per step are one entry each; a training whose
+/// noise changes at every step stays linear in its steps.
+const LOOK_BACK: usize = 8;
 
 /// Everything released about one data set, run-length encoded.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -19,7 +23,7 @@ impl Ledger {
     pub const fn unit(&self) -> Unit {
         self.unit
     }
-    /// What was released, run-length encoded, in order.
+    /// What was released, run-length encoded, in order of first use. Composition does not depend on order.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         &self.events
@@ -29,35 +33,81 @@ impl Ledger {
     pub fn noise(&self) -> &[NoiseSource] {
         &self.noise
     }
-    /// Records an event without sampling: for accounting plans ahead of a run, and `Event::NonPrivate`.
-    pub fn record(&mut self, _event: Event, _count: u64) {
-        todo!()
+    /// Records an event without drawing noise: for accounting plans ahead of a run, and [`Event::NonPrivate`].
+    /// A `count` of 0 records nothing.
+    #[allow(clippy::needless_pass_by_value, reason = "callers build the event for this call")]
+    pub fn record(&mut self, event: Event, count: u64) {
+        let (event, count) = {
+            let (inner, times) = event.unrepeated();
+            (inner.clone(), times.saturating_mul(count))
+        };
+        if count == 0 {
+            return;
+        }
+        for recent in self.events.iter_mut().rev().take(LOOK_BACK) {
+            if recent.unrepeated().0 == &event {
+                let count = recent.unrepeated().1.saturating_add(count);
+                *recent = Event::Repeated { event: Box::new(event), count };
+                return;
+            }
+        }
+        self.events.push(if count == 1 {
+            event
+        } else {
+            Event::Repeated { event: Box::new(event), count }
+        });
     }
     /// Turns a bounded value into a released one and writes it down.
+    ///
+    /// # Errors
+    /// If the mechanism refuses the input; nothing is released or recorded then.
     pub fn release<M: Mechanism>(
         &mut self,
-        _mechanism: &M,
-        _input: M::Input,
-        _rng: &mut NoiseRng,
-    ) -> Released<M::Output> {
-        todo!()
+        mechanism: &M,
+        input: M::Input,
+        rng: &mut NoiseRng,
+    ) -> Result<Released<M::Output>, Error> {
+        let output = mechanism.sample(input, rng)?;
+        self.record(mechanism.event(), 1);
+        self.note(rng.source());
+        Ok(Released(output))
     }
-    /// Draws a Poisson batch from `records` records (indices, ascending). What is released about it goes through the
-    /// batch, so sampler and accountant cannot disagree.
+    /// Draws a Poisson batch from `records` records (positions below `records`, ascending; at most `u32::MAX` records).
+    /// What is released about it goes through the batch, so sampler and accountant cannot disagree.
     pub fn sampled(
         &mut self,
-        _sampling_rate: SamplingRate,
-        _records: usize,
-        _rng: &mut NoiseRng,
+        sampling_rate: SamplingRate,
+        records: usize,
+        rng: &mut NoiseRng,
     ) -> PoissonBatch<'_> {
-        todo!()
+        let indices = crate::noise::poisson_sample(sampling_rate, records, rng);
+        PoissonBatch { ledger: self, sampling_rate, indices }
+    }
+    fn note(&mut self, source: NoiseSource) {
+        if !self.noise.contains(&source) {
+            self.noise.push(source);
+        }
     }
 }
 
 /// A Poisson sample and the right to release one value about it.
+///
+/// One batch, one release: the second does not compile.
+///
+/// ```compile_fail,E0382
+/// # use dosimeter_privacy::*;
+/// # let mut rng = NoiseRng::experiment([0; 32]);
+/// # let mechanism = mechanisms::Gaussian { noise_multiplier: NoiseMultiplier::new(1.0).unwrap() };
+/// let mut ledger = Ledger::new(Unit::Record);
+/// let batch = ledger.sampled(SamplingRate::new(0.1).unwrap(), 100, &mut rng);
+/// batch.release(&mechanism, Bounded::clip(vec![1.0], 1.0).unwrap(), &mut rng).unwrap();
+/// batch.release(&mechanism, Bounded::clip(vec![1.0], 1.0).unwrap(), &mut rng).unwrap();
+/// ```
 #[derive(Debug)]
+#[must_use = "a batch that is not released costs nothing and gives nothing"]
 pub struct PoissonBatch<'ledger> {
-    _ledger: &'ledger mut Ledger,
+    ledger: &'ledger mut Ledger,
+    sampling_rate: SamplingRate,
     indices: Vec<u32>,
 }
 impl PoissonBatch<'_> {
@@ -67,12 +117,63 @@ impl PoissonBatch<'_> {
         &self.indices
     }
     /// Releases one value about the batch.
+    ///
+    /// # Errors
+    /// As [`Ledger::release`].
     pub fn release<M: Mechanism>(
         self,
-        _mechanism: &M,
-        _input: M::Input,
-        _rng: &mut NoiseRng,
-    ) -> Released<M::Output> {
-        todo!()
+        mechanism: &M,
+        input: M::Input,
+        rng: &mut NoiseRng,
+    ) -> Result<Released<M::Output>, Error> {
+        let output = mechanism.sample(input, rng)?;
+        self.ledger.record(mechanism.event().sampled(self.sampling_rate), 1);
+        self.ledger.note(rng.source());
+        Ok(Released(output))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NoiseMultiplier;
+
+    fn gaussian(z: f64) -> Event {
+        Event::gaussian(NoiseMultiplier::new(z).unwrap())
+    }
+
+    #[test]
+    fn equal_events_become_one_entry_with_a_count() {
+        let mut ledger = Ledger::new(Unit::Record);
+        for _ in 0..1000 {
+            ledger.record(gaussian(1.0), 1);
+            ledger.record(gaussian(2.0), 3);
+        }
+        let counts: Vec<u64> = ledger.events().iter().map(|e| e.unrepeated().1).collect();
+        assert_eq!(counts, [1000, 3000]);
+    }
+
+    #[test]
+    fn nested_repetitions_multiply_and_zero_times_is_nothing() {
+        let mut ledger = Ledger::new(Unit::Record);
+        ledger.record(Event::Repeated { event: Box::new(gaussian(1.0)), count: 5 }, 4);
+        ledger.record(gaussian(3.0), 0);
+        assert_eq!(
+            ledger.events(),
+            [Event::Repeated { event: Box::new(gaussian(1.0)), count: 20 }]
+        );
+    }
+
+    #[test]
+    fn a_ledger_survives_json() {
+        let mut ledger = Ledger::new(Unit::Record);
+        ledger.record(gaussian(1.1).sampled(SamplingRate::new(0.01).unwrap()), 1000);
+        let text = serde_json::to_string(&ledger).unwrap();
+        assert_eq!(serde_json::from_str::<Ledger>(&text).unwrap(), ledger);
+        let forged = text.replace("1.1", "-1.1");
+        assert!(
+            serde_json::from_str::<Ledger>(&forged).is_err(),
+            "a negative noise multiplier was read"
+        );
     }
 }

@@ -1,0 +1,1 @@
+//! Tails of the normal distribution.

@@ -42,6 +42,12 @@ pub enum FieldProblem {
     /// A one-hot label without exactly one 1.
     #[error("is not one-hot: needs exactly one 1 and otherwise 0")]
     NotOneHot,
+    /// A packed row whose padding is not zero.
+    #[error("and those after it are padding and must be 0: the rows hold {width} bits")]
+    PaddingBit {
+        /// Bits per row.
+        width: usize,
+    },
     /// A nested or binary Parquet value.
     #[error("is neither a number, a boolean nor text")]
     NotATableValue,

@@ -1,11 +1,19 @@
 //! Loaders and generators, one file each.
 //!
 //! A new one is its file in this folder, its `mod` line and its variant of [`DatasetSpec`], and its line in [`DATASETS`].
-use crate::{Dataset, Error, Seed};
+use crate::{Column, Dataset, Error, Inputs, Seed};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+mod bits;
+mod classes;
+mod csv_file;
+mod npy;
+mod npz_table;
+#[cfg(feature = "parquet")]
+mod parquet_file;
 mod skewed_purchases;
+mod source;
 mod table;
 
 pub use skewed_purchases::SkewedPurchases;
@@ -185,6 +193,31 @@ impl DatasetSpec {
 pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
     match spec {
         DatasetSpec::SkewedPurchases(settings) => settings.generate(seed),
-        _ => todo!(),
+        DatasetSpec::Purchase(file) => bits::purchase(file),
+        DatasetSpec::Texas(file) => bits::texas(file),
+        DatasetSpec::Location(file) => bits::location(file),
+        DatasetSpec::PackedBits(file) => bits::packed(file),
+        DatasetSpec::Csv(table) => csv_file::load(table),
+        #[cfg(feature = "parquet")]
+        DatasetSpec::Parquet(table) => parquet_file::load(table),
+        #[cfg(not(feature = "parquet"))]
+        DatasetSpec::Parquet(_) => Err(Error::NotBuiltIn { format: "parquet" }),
+        DatasetSpec::Npz(table) => npz_table::load(table),
+    }
+}
+
+/// A data set named after its file, of its most frequent classes if asked so.
+fn named(
+    path: &Path,
+    columns: Vec<Column>,
+    inputs: Inputs,
+    classes: classes::Classes,
+    most_frequent: Option<usize>,
+) -> Result<Dataset, Error> {
+    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let dataset = Dataset::from_parts(&name, columns, inputs, classes.labels, classes.names)?;
+    match most_frequent {
+        Some(classes) => dataset.most_frequent_classes(classes),
+        None => Ok(dataset),
     }
 }

@@ -1,0 +1,76 @@
+//! Tables in Parquet, by the row interface.
+use super::table::{Schema, Table, TableBuilder, Value};
+use crate::{Dataset, Error, FieldProblem};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::schema::types::Type;
+use std::fs::File;
+use std::path::Path;
+
+pub(super) fn load(table: &Table) -> Result<Dataset, Error> {
+    let file = table.path.as_path();
+    let opened = File::open(file).map_err(Error::read(file))?;
+    let reader = SerializedFileReader::new(opened).map_err(damaged(file))?;
+    let root = reader.metadata().file_metadata().schema().clone();
+    let fields = root.get_fields();
+    let names: Vec<String> = fields.iter().map(|f| f.name().to_owned()).collect();
+    let schema = Schema {
+        file,
+        label: Some(&table.label),
+        ignore: &table.ignore,
+        columns: &table.columns,
+        other_columns: table.other_columns.as_ref(),
+    };
+    let mut builder = TableBuilder::new(schema, names)?;
+    let read: Vec<usize> = (0..builder.width()).filter(|&i| builder.is_read(i)).collect();
+    let projected = read.iter().map(|&i| fields[i].clone()).collect();
+    let projection = Type::group_type_builder(root.name())
+        .with_fields(projected)
+        .build()
+        .map_err(damaged(file))?;
+    let rows = reader.get_row_iter(Some(projection)).map_err(damaged(file))?;
+    for (row, record) in (1_u64..).zip(rows) {
+        let record = record.map_err(damaged(file))?;
+        builder.start_record()?;
+        for (&column, (name, field)) in read.iter().zip(record.get_column_iter()) {
+            let text;
+            let value = match field {
+                Field::Null => Value::Null,
+                Field::Bool(b) => Value::Number(f64::from(u8::from(*b))),
+                Field::Byte(n) => Value::Number(f64::from(*n)),
+                Field::Short(n) => Value::Number(f64::from(*n)),
+                Field::Int(n) => Value::Number(f64::from(*n)),
+                Field::Long(n) => Value::Number(*n as f64),
+                Field::UByte(n) => Value::Number(f64::from(*n)),
+                Field::UShort(n) => Value::Number(f64::from(*n)),
+                Field::UInt(n) => Value::Number(f64::from(*n)),
+                Field::ULong(n) => Value::Number(*n as f64),
+                Field::Float16(n) => Value::Number(n.to_f64()),
+                Field::Float(n) => Value::Number(f64::from(*n)),
+                Field::Double(n) => Value::Number(*n),
+                Field::Str(s) => Value::Text(s.as_bytes().trim_ascii()),
+                Field::Bytes(bytes) => Value::Text(bytes.data().trim_ascii()),
+                Field::Decimal(_)
+                | Field::Date(_)
+                | Field::TimeMillis(_)
+                | Field::TimeMicros(_)
+                | Field::TimestampMillis(_)
+                | Field::TimestampMicros(_) => {
+                    text = field.to_string();
+                    Value::Text(text.as_bytes())
+                }
+                _ => {
+                    let (file, field) = (file.to_owned(), name.clone());
+                    let problem = FieldProblem::NotATableValue;
+                    return Err(Error::Field { file, row, field, problem });
+                }
+            };
+            builder.push(row, column, value)?;
+        }
+    }
+    builder.finish(None, table.classes)
+}
+
+fn damaged(file: &Path) -> impl Fn(parquet::errors::ParquetError) -> Error + Copy + '_ {
+    move |e| Error::Damaged { file: file.to_owned(), format: "Parquet", reason: e.to_string() }
+}

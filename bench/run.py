@@ -1,0 +1,434 @@
+#!/usr/bin/env python3
+"""Measures Dosimeter beside its peers in one session and records the comparison.
+
+    cargo xtask bench [-- --areas step,accounting,noise,audit,blackbox,scaling --rounds 5]
+
+Sides take turns (ours, peer, ours, peer, ...), so that a change of the machine's mood hits both. The
+figure of a side in a round is its best variant's median; the ratio of a round is peer over ours, and
+what is printed is the median ratio with the lowest and highest round. Every peer has its best
+settings; see the head of each script under bench/.
+
+Leaves bench/runs/DATE-MACHINE/: setup.md (machine, versions, commands), raw.csv (every line that was
+measured) and summary.md (the tables).
+
+Creates `.venv-bench` from bench/requirements.txt if it is not there ($DOSIMETER_BENCH_VENV names
+another one).
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+AREAS = ["step", "accounting", "noise", "audit", "blackbox", "scaling"]
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--areas", default="step,accounting,noise,audit,blackbox,scaling")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
+    parser.add_argument("--seconds", type=float, default=1.0, help="measuring time of a step variant in a turn")
+    parser.add_argument("--epochs", type=int, default=30, help="of the black-box study")
+    parser.add_argument("--records", type=int, default=8000, help="n of the black-box study")
+    parser.add_argument("--shadows", type=int, default=10, help="of the black-box study")
+    parser.add_argument("--study-rounds", type=int, default=1, help="turns of each side in the black-box study")
+    parser.add_argument("--only-ours", action="store_true", help="no peers, no ratios: while developing")
+    parser.add_argument("--name", help="folder under bench/runs; default DATE-MACHINE")
+    parser.add_argument("--note", default="", help="a line for setup.md, for example what else the machine was doing")
+    arguments = parser.parse_args()
+    unknown = [a for a in arguments.areas.split(",") if a not in AREAS]
+    if unknown:
+        parser.error(f"unknown area {unknown[0]}; there are {', '.join(AREAS)}")
+    return arguments
+
+
+A = parse()
+ROWS, COMMANDS, TABLES, NOTES = [], [], [], []
+
+
+def environment_python():
+    """The peers' interpreter, made on first use."""
+    folder = Path(os.environ.get("DOSIMETER_BENCH_VENV", ROOT / ".venv-bench"))
+    python = folder / "bin" / "python"
+    if not python.exists():
+        print(f"making {folder} (about 5.6 GB: PyPI's torch brings the CUDA libraries)", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "-r", str(ROOT / "bench/requirements.txt")], check=True)
+    return str(python)
+
+
+def execute(command, area, side, turn):
+    """Runs a command; returns the JSON objects it printed, its wall and CPU seconds and its peak memory in MiB."""
+    words = [str(word) for word in command]
+    shown = " ".join(words).replace(str(ROOT) + "/", "")
+    if turn == 0:
+        COMMANDS.append(shown)
+    print(f"[{area}] {side} turn {turn + 1}: {shown}", file=sys.stderr, flush=True)
+    started = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(words, stdout=out, stderr=err, cwd=ROOT)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0), err.seek(0)
+        text, problems = out.read(), err.read()
+    if process.returncode != 0:
+        raise SystemExit(f"{shown}\nleft with code {process.returncode}:\n{problems[-2000:]}")
+    objects = parse_json(text)
+    for found in objects:
+        ROWS.append(dict(area=area, side=side, turn=turn, **found))
+    return objects, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def parse_json(text):
+    """JSON lines, or one JSON array."""
+    if text.lstrip().startswith("["):
+        return json.loads(text)
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+def build(*words):
+    command = ["cargo", "build", "--release", *words]
+    print(" ".join(command), file=sys.stderr, flush=True)
+    subprocess.run(command, check=True, cwd=ROOT)
+
+
+def target():
+    return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
+
+
+def example(package, name):
+    build("-p", f"dosimeter-{package}", "--example", name)
+    return target() / "examples" / name
+
+
+def fixed(value):
+    if value == 0 or value != value:
+        return str(value)
+    digits = max(0, 2 - int(f"{abs(value):e}".split("e")[1]))
+    return f"{value:,.{min(digits, 4)}f}"
+
+
+def ratio(ours, peer):
+    """Median over the turns of peer over ours, and the lowest and highest turn."""
+    each = [p / o for o, p in zip(ours, peer)]
+    return f"**{statistics.median(each):.2f}** ({min(each):.2f}-{max(each):.2f})"
+
+
+def table(title, header, rows, *remarks):
+    lines = [f"## {title}", "", "| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+    lines += ["", *remarks, ""] if remarks else [""]
+    TABLES.append("\n".join(lines))
+    print("\n".join(lines), flush=True)
+
+
+# --- areas -----------------------------------------------------------------------------------
+
+
+def step(python):
+    """One optimizer step, one thread."""
+    ours_program = example("train", "bench_step")
+    peer_program = [python, ROOT / "bench/step/peer_step.py", "--rounds", 1, "--seconds", A.seconds]
+    found = {}  # (case, input, who) -> {variant: [row per turn]}
+    peak = {"ours": [], "peer": []}
+    for turn in range(A.rounds):
+        for case, kind in [(c, k) for c in ("small", "large") for k in ("dense", "binary")]:
+            choice = ["--case", case, "--input", kind]
+            sides = [("ours", [ours_program, *choice, "--seconds", A.seconds])]
+            sides += [] if A.only_ours else [("peer", [*peer_program, *choice])]
+            for side, command in sides:
+                for row in execute(command, "step", side, turn)[0]:
+                    if row.get("gemm_gflops"):
+                        peak[side].append(row["gemm_gflops"])
+                    if row.get("kind") == "check" and not row["passed"]:
+                        NOTES.append(f"{row['peer']} {row['variant']} on {row['case']} {row['input']} disagrees with the "
+                                     f"per-record loop by {row['relative_difference']:.1e}: not timed")
+                    if row.get("kind") == "step" and (row["case"], row["input"]) == (case, kind):
+                        who = "ours" if side == "ours" else row["peer"]
+                        found.setdefault((case, kind, who), {}).setdefault(row["variant"], []).append(row)
+    rows = []
+    for case, kind in [(c, k) for c in ("small", "large") for k in ("dense", "binary")]:
+        ours = found.get((case, kind, "ours"), {})
+        for variant, mine in ours.items():
+            base = [mine_row(m) for m in mine]
+            cells = [f"{case} {kind}", variant, spread(mine)]
+            if variant.startswith("plain"):
+                names = [("plain", lambda v: not v.startswith("hand")), ("plain", lambda v: v.startswith("hand"))]
+            else:
+                names = [("opacus", lambda v: True), ("bookkeeping", lambda v: True)]
+            for name, wanted in names:
+                theirs = {v: r for v, r in found.get((case, kind, name), {}).items() if wanted(v) and len(r) == len(mine)}
+                if not theirs:
+                    cells += ["-", "-", "-"]
+                    continue
+                best = min(theirs, key=lambda v: statistics.median(mine_row(r) for r in theirs[v]))
+                label = name if name != "plain" else ("plain PyTorch" if "hand" not in best else "hand-written PyTorch")
+                cells += [f"{label} {best}", spread(theirs[best]), ratio(base, [mine_row(r) for r in theirs[best]])]
+            flops = row_flops(case)
+            cells.append(f"{flops / statistics.median(base) / 1e6:.0f} GFLOP/s" if kind == "dense" else "-")
+            rows.append(cells)
+    peaks = "; ".join(f"{side} {max(v):.0f} GFLOP/s" for side, v in peak.items() if v)
+    table(
+        "One step, one thread, batch 128 (CPU milliseconds: median of the medians, lowest single step)",
+        ["case", "ours", "ms", "first peer", "ms", "ratio", "second peer", "ms", "ratio", "dense products"],
+        rows,
+        "Private rows against Opacus and against book-keeping written for the bench; plain rows against PyTorch as it is "
+        "written by everybody and against a hand-derived backward without autograd. Binary input has 20 % (small) and 10 % (large) ones.",
+        f"Matrix products, best seen in this run: {peaks}. The last column is the products of a dense step over the time of the whole step.",
+    )
+
+
+def row_flops(case):
+    sizes = {"small": [600, 128, 100], "large": [6169, 512, 128, 100]}[case]
+    pairs = list(zip(sizes, sizes[1:]))
+    # forward and weight gradient for every layer, input gradient for all but the first
+    return 2 * 128 * (2 * sum(a * b for a, b in pairs) + sum(a * b for a, b in pairs[1:]))
+
+
+def mine_row(row):
+    return row.get("cpu_median_ms", row["median_ms"])
+
+
+def spread(rows):
+    return f"{fixed(statistics.median(mine_row(r) for r in rows))}, {fixed(min(r.get('cpu_min_ms', r['min_ms']) for r in rows))}"
+
+
+def accounting(python):
+    """Epsilon and calibration."""
+    program = example("privacy", "bench_privacy")
+    ours, peer = [], []
+    for turn in range(A.rounds):
+        ours += execute([program], "accounting", "ours", turn)[0]
+        if not A.only_ours:
+            more = ["--skip-calibration"] if turn else []
+            peer += execute([python, ROOT / "bench/accounting/peer_accounting.py", "--repeats", 2, *more], "accounting", "peer", turn)[0]
+    rows = []
+    for kind, value in [("accounting", "epsilon_upper"), ("calibration", "noise_multiplier")]:
+        for case in dict.fromkeys(r["case"] for r in ours if r.get("kind") == kind):
+            mine = [r for r in ours if r.get("kind") == kind and r["case"] == case]
+            theirs = [r for r in peer if r.get("kind") == kind and r["case"] == case and r["variant"].startswith("pld")]
+            best = {}
+            for r in theirs:
+                best.setdefault(r["variant"], []).append(r)
+            chosen = min(best.values(), key=lambda v: statistics.median(r["cpu_ms"] for r in v)) if best else []
+            my_times, times = [r["cpu_ms"] for r in mine], [r["cpu_ms"] for r in chosen]
+            rows.append([
+                f"{kind} {case}", f"{mine[0][value]:.6f}", fixed(statistics.median(my_times)),
+                f"{chosen[0][value]:.6f}" if chosen else "-", fixed(statistics.median(times)) if chosen else "-",
+                ratio(my_times[: len(times)], times) if chosen else "-",
+                f"{mine[0][value] / chosen[0][value] - 1:+.1e}" if chosen else "-",
+            ])
+    table("Accounting: PLD, delta 1e-5, AddRemove (CPU ms; dp_accounting at interval 1e-4)",
+          ["case", "ours", "ms", "dp_accounting", "ms", "ratio", "value, ours over peer"], rows)
+
+
+def noise(_):
+    """Samples a second; no peer draws exact noise at a comparable speed, so this is a yardstick and not a race."""
+    program = example("privacy", "bench_privacy")
+    rows = {}
+    for turn in range(A.rounds):
+        for r in execute([program], "noise", "ours", turn)[0]:
+            if r.get("kind") == "noise":
+                rows.setdefault((r["sampler"], r["generator"]), []).append(r["samples_per_second"] / 1e6)
+    table("Noise (million samples a second, one core)", ["sampler", "generator", "median", "lowest", "highest"],
+          [[*key, fixed(statistics.median(v)), fixed(min(v)), fixed(max(v))] for key, v in rows.items()])
+
+
+def audit(python):
+    """ROC, AUC and bounds of a million scores."""
+    program = example("audit", "bench_audit")
+    ours, peer = [], []
+    for turn in range(A.rounds):
+        ours += [r for r in execute([program], "audit", "ours", turn)[0] if r.get("scores") == 1_000_000]
+        if not A.only_ours:
+            peer += execute([python, ROOT / "bench/audit/peer_audit.py", "--repeats", 1], "audit", "peer", turn)[0]
+    pick = lambda name: [r["wall_ms"] for r in peer if r.get("variant") == name]  # noqa: E731
+    rows = []
+
+    def line(what, mine, name):
+        theirs = pick(name)
+        rows.append([what, fixed(statistics.median(mine)), name if theirs else "-",
+                     fixed(statistics.median(theirs)) if theirs else "-", ratio(mine, theirs) if theirs else "-"])
+
+    joined = [r["join_roc_auc_ms"] for r in ours]
+    line("evidence, ROC, AUC with interval", joined, "roc_auc_score")
+    line("evidence, ROC, AUC with interval", joined, "roc_curve")
+    line("evidence, ROC, AUC with interval", joined, "rank_auc_numpy")
+    bounds = [name for name, value in ours[0].items() if isinstance(value, dict)]
+    for name in bounds:
+        line(f"{name} over all thresholds", [r[name]["ms"] for r in ours],
+             "epsilon_lower_all_thresholds" if name == "clopper_pearson" else "none")
+    line("everything once", [r["all_ms"] for r in ours], "none")
+    table("Audit of 1,000,000 scores (ms, one thread)", ["what", "ours", "peer", "ms", "ratio"], rows)
+
+
+def scaled_study(folder, records, shadows, epochs):
+    """bench/blackbox/study.toml with other sizes."""
+    text = (ROOT / "bench/blackbox/study.toml").read_text()
+    for mark, value in [("# 6 n", 6 * records), ("# n$", records), ("# epochs", epochs), ("# shadows", shadows)]:
+        text, count = re.subn(rf"= \d+ ({mark})", rf"= {value} \1", text, flags=re.MULTILINE)
+        if not count:
+            raise SystemExit(f"bench/blackbox/study.toml has no number marked {mark!r}")
+    path = Path(folder) / "study.toml"
+    path.write_text(text)
+    return path
+
+
+def our_study(records, shadows, epochs, turn, area="blackbox"):
+    folder = tempfile.mkdtemp(prefix="dosimeter-bench-")
+    try:
+        path = scaled_study(folder, records, shadows, epochs)
+        _, wall, cpu, memory = execute(
+            [target() / "dosimeter", "run", path, "--out", Path(folder) / "run", "--threads", 2], area, "ours", turn)
+        report = json.loads((Path(folder) / "run" / "report.json").read_text())
+        figures = {arm["setting"]: {a["attack"]: a["auc"]["value"] for a in arm["attacks"]} | {"test": arm["test_accuracy"]["value"]}
+                   for arm in report["arms"]}
+        ROWS.append(dict(area=area, side="ours", turn=turn, kind="study", records=records, shadows=shadows, epochs=epochs,
+                         wall_s=wall, cpu_s=cpu, rss_mib=memory, figures=figures))
+        return wall, cpu, memory, figures
+    finally:
+        shutil.rmtree(folder)
+
+
+def peer_study(python, records, shadows, epochs, turn, *choices):
+    found, wall, cpu, _ = execute(
+        [python, ROOT / "bench/blackbox/peer_blackbox.py", "--records", records, "--shadows", shadows, "--epochs", epochs, *choices],
+        "blackbox", "peer", turn)
+    return wall, cpu, found[0]["rss_mib"], found[0]
+
+
+def blackbox(python):
+    """The whole study, end to end, two cores on both sides."""
+    build("-p", "dosimeter-cli")
+    size = (A.records, A.shadows, A.epochs)
+    choices = []
+    if not A.only_ours:
+        # The peer's best settings, found on a small study: processes against threads, one attack form against the other.
+        small = (max(500, A.records // 8), 2, max(2, A.epochs // 10))
+        trials = [[p, t, a] for p, t in (("2", "1"), ("1", "2")) for a in ("batched", "sklearn")]
+        timed = [(peer_study(python, *small, 1, "--processes", p, "--threads", t, "--attack", a)[0], p, t, a) for p, t, a in trials]
+        best = min(timed)
+        choices = ["--processes", best[1], "--threads", best[2], "--attack", best[3]]
+        NOTES.append("black-box peer, trial on a small study: " + "; ".join(
+            f"{p} process(es) x {t} thread(s), {a} attack {w:.1f} s" for w, p, t, a in timed))
+    ours, peer = [], []
+    for turn in range(A.study_rounds):
+        ours.append(our_study(*size, turn))
+        if not A.only_ours:
+            peer.append(peer_study(python, *size, turn, *choices))
+    rows = []
+    for index, what in enumerate(["wall s", "CPU s", "peak memory MiB"]):
+        mine, theirs = [o[index] for o in ours], [p[index] for p in peer]
+        rows.append([what, fixed(statistics.median(mine)), fixed(statistics.median(theirs)) if theirs else "-",
+                     ratio(mine, theirs) if theirs else "-"])
+    remarks = ["The peer trains, attacks and prints figures; ours also bounds epsilon from below, bootstraps and writes the report."]
+    table(f"Black-box study: n = {A.records:,}, {A.shadows} shadows, 3 settings, {A.epochs} epochs, 2 cores",
+          ["what", "ours", "peer", "ratio"], rows, *remarks)
+    if peer:
+        names = {"no-dp": "no DP", "central": "central", "local": "local"}
+        rows = []
+        for theirs in peer[0][3]["settings"]:
+            mine = next(v for k, v in ours[0][3].items() if k.startswith(names[theirs["setting"]]))
+            rows.append([theirs["setting"], *(fixed(v) for v in (
+                mine["test"], theirs["test_accuracy"], mine["loss_threshold"], theirs["loss_threshold"]["auc"],
+                mine["shadow_model"], theirs["shadow_model"]["auc"]))])
+        table("The same study? Figures of both sides (other random numbers, so equal up to chance)",
+              ["setting", "test accuracy, ours", "peer", "loss AUC, ours", "peer", "shadow AUC, ours", "peer"], rows)
+
+
+def scaling(_):
+    """Is time linear in shadows and in records?"""
+    build("-p", "dosimeter-cli")
+    epochs = max(2, A.epochs // 3)
+    rows = []
+    for what, sizes in [
+        ("shadows", [(A.records // 4, s) for s in (5, 10, 20, 40)]),
+        ("records", [(A.records * k // 8, max(2, A.shadows // 2)) for k in (1, 2, 4, 8)]),
+    ]:
+        first = None
+        for records, shadows in sizes:
+            _, cpu, memory, _ = our_study(records, shadows, epochs, 0, "scaling")
+            unit = cpu / (records * (shadows + 1))
+            first = first or unit
+            rows.append([what, f"{records:,}", shadows, fixed(cpu), f"{unit / first:.2f}", fixed(memory)])
+    table(f"Scaling of our study ({epochs} epochs)",
+          ["varied", "n", "shadows", "CPU s", "CPU per record and model, over the first row's", "memory MiB"], rows,
+          "Linear means that the last but one column stays near or below 1: fixed costs make the smallest study the dearest per record.")
+
+
+# --- record ----------------------------------------------------------------------------------
+
+
+def said(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def processor():
+    facts = {}
+    for line in said("lscpu").splitlines():
+        name, _, value = line.partition(":")
+        facts[name.strip()] = value.strip()
+    flags = [f for f in ("avx2", "avx512f") if f in facts.get("Flags", "").split()]
+    return f"{facts.get('Model name', platform.processor())}, {os.cpu_count()} cores, {' '.join(flags) or platform.machine()}"
+
+
+def write(python):
+    date = datetime.datetime.now().strftime("%Y-%m-%d")
+    machine = re.sub(r"[^a-z0-9]+", "-", processor().split(",")[0].lower()).strip("-")
+    folder = ROOT / "bench/runs" / (A.name or f"{date}-{machine}")
+    folder.mkdir(parents=True, exist_ok=True)
+    load = os.getloadavg()
+    packages = said(python, "-m", "pip", "freeze") if python else "no peers"
+    kept = ("torch", "opacus", "scikit-learn", "scipy", "numpy", "dp-accounting")
+    versions = ", ".join(line for line in packages.splitlines() if line.split("==")[0].split(" ")[0] in kept)
+    dirty = " (with uncommitted changes)" if said("git", "status", "--porcelain", "--untracked-files=no") else ""
+    (folder / "setup.md").write_text("\n".join([
+        f"# Setup of {folder.name}", "",
+        f"- processor: {processor()}",
+        f"- system: {platform.system()} {platform.release()}, glibc {platform.libc_ver()[1]}",
+        f"- load averages at the end: {load[0]:.1f} {load[1]:.1f} {load[2]:.1f}",
+        f"- commit: {said('git', 'rev-parse', 'HEAD')}{dirty}",
+        f"- compiler: {said('rustc', '--version')}; Python {platform.python_version()}",
+        f"- peers: {versions}",
+        f"- command: bench/run.py {' '.join(sys.argv[1:])}",
+        *([f"- note: {A.note}"] if A.note else []),
+        "", "## Commands, first turn of each", "", *[f"    {c}" for c in COMMANDS], "",
+    ]))
+    keys = list(dict.fromkeys(k for row in ROWS for k in row))
+    with open(folder / "raw.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, keys)
+        writer.writeheader()
+        writer.writerows({k: json.dumps(v) if isinstance(v, (dict, list)) else v for k, v in row.items()} for row in ROWS)
+    notes = ["## Notes", "", *[f"- {note}" for note in NOTES], ""] if NOTES else []
+    (folder / "summary.md").write_text("\n".join([
+        f"# Dosimeter and its peers, {folder.name}", "",
+        f"{processor()}. Ratios are peer over ours within a turn: median (lowest-highest) of the turns. Under 1.3 is a tie.", "",
+        *TABLES, *notes]))
+    print(f"written: {folder}", file=sys.stderr)
+
+
+def main():
+    python = None if A.only_ours else environment_python()
+    areas = dict(step=step, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling)
+    for name in A.areas.split(","):
+        areas[name](python)
+    write(python)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,22 @@
-//! Differentiable functions with per-record gradients: layers, graphs, losses. Knows neither data sets nor privacy.
+//! Differentiable functions with per-record gradients.
+//!
+//! A [`Graph`] is a list of layers over one flat slice of parameters, so that optimizers, noise and checkpoints
+//! work on one slice. Two gradients are computed: the plain sum over records, and the sum of per-record gradients
+//! each clipped to a norm, without ever forming a per-record gradient ([`Graph::clipped_gradient_sum`]).
+//! This crate knows no data sets and no privacy.
+pub mod checkpoint;
+pub mod error;
+pub mod graph;
+pub mod kernels;
+pub mod layers;
+pub mod loss;
+pub mod rows;
+pub mod workspace;
+pub mod zoo;
+
+pub use error::Error;
+pub use graph::Graph;
+pub use layers::{Activation, Layer, Linear};
+pub use loss::{Examples, Loss, Targets};
+pub use rows::{RECORD_BLOCK, Rows};
+pub use workspace::Workspace;

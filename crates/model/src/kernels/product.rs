@@ -1,0 +1,146 @@
+//! The matrix product, by the `gemm` crate.
+
+/// The longest sum formed at once. The `gemm` crate splits longer sums at lengths that depend on the machine's
+/// caches; splitting here, at or below the least length it uses, makes the order of additions the same everywhere.
+pub const LONGEST_SUM: usize = 512;
+
+/// A matrix in row-major order, or the transpose of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Matrix<'a> {
+    values: &'a [f32],
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+    column_stride: usize,
+}
+impl<'a> Matrix<'a> {
+    /// `rows` by `columns` numbers, row after row.
+    ///
+    /// # Panics
+    /// If `values` does not hold exactly `rows * columns` numbers.
+    #[must_use]
+    pub fn new(values: &'a [f32], rows: usize, columns: usize) -> Self {
+        assert_eq!(values.len(), rows * columns, "a {rows} by {columns} matrix");
+        Self { values, rows, columns, row_stride: columns, column_stride: 1 }
+    }
+    /// The transpose: the same numbers, read the other way.
+    #[must_use]
+    pub const fn transposed(self) -> Self {
+        Self {
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
+            ..self
+        }
+    }
+}
+
+/// What happens to the numbers that were there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Write {
+    /// They are replaced.
+    Overwrite,
+    /// The result is added to them.
+    Accumulate,
+}
+
+/// `out = a b`, or `out += a b`; `out` is row-major `[a.rows, b.columns]`.
+///
+/// Sums longer than [`LONGEST_SUM`] are formed in equal parts, added in order.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn matmul(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f32], write: Write) {
+    let (rows, inner, columns) = (a.rows, a.columns, b.columns);
+    assert_eq!(inner, b.rows, "inner dimensions");
+    assert_eq!(out.len(), rows * columns, "a {rows} by {columns} result");
+    if inner == 0 && write == Write::Overwrite {
+        out.fill(0.0);
+    }
+    if rows == 0 || columns == 0 || inner == 0 {
+        return;
+    }
+    let part = inner.div_ceil(inner.div_ceil(LONGEST_SUM));
+    let mut start = 0;
+    while start < inner {
+        let length = part.min(inner - start);
+        let accumulate = start > 0 || write == Write::Accumulate;
+        part_of_product(a, b, out, start, length, accumulate);
+        start += length;
+    }
+}
+
+#[expect(unsafe_code, reason = "the gemm crate takes raw pointers")]
+#[expect(
+    clippy::cast_possible_wrap,
+    reason = "strides are below the length of a slice, at most isize::MAX"
+)]
+fn part_of_product(
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    out: &mut [f32],
+    start: usize,
+    length: usize,
+    accumulate: bool,
+) {
+    let (rows, columns) = (a.rows, b.columns);
+    let from_a = &a.values[start * a.column_stride..];
+    let from_b = &b.values[start * b.row_stride..];
+    // SAFETY: `Matrix::new` checked that `values` holds `rows * columns` numbers and `transposed` only swaps the
+    // two strides, so row `i < rows` and column `start + p < a.columns` of `a` lie at
+    // `start * column_stride + i * row_stride + p * column_stride < a.values.len()`, and likewise for `b`
+    // (`start + length <= a.columns == b.rows`, checked by the caller together with `out.len() == rows * columns`).
+    // `out` is borrowed mutably, so it overlaps neither operand. All memory is initialised.
+    unsafe {
+        gemm::gemm(
+            rows,
+            columns,
+            length,
+            out.as_mut_ptr(),
+            1,
+            columns as isize,
+            accumulate,
+            from_a.as_ptr(),
+            a.column_stride as isize,
+            a.row_stride as isize,
+            from_b.as_ptr(),
+            b.column_stride as isize,
+            b.row_stride as isize,
+            1.0_f32,
+            1.0_f32,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: [1 2; 3 4] [5 6; 7 8] = [19 22; 43 50]; with the first transposed, [26 30; 38 44].
+    #[test]
+    fn multiplies_small_matrices_as_by_hand() {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+        let (a, b) = (Matrix::new(&a, 2, 2), Matrix::new(&b, 2, 2));
+        let mut out = [0.0; 4];
+        matmul(a, b, &mut out, Write::Overwrite);
+        assert_eq!(out, [19.0, 22.0, 43.0, 50.0]);
+        matmul(a.transposed(), b, &mut out, Write::Overwrite);
+        assert_eq!(out, [26.0, 30.0, 38.0, 44.0]);
+        matmul(a, b.transposed(), &mut out, Write::Accumulate);
+        assert_eq!(out, [26.0 + 17.0, 30.0 + 23.0, 38.0 + 39.0, 44.0 + 53.0]);
+    }
+
+    #[test]
+    fn an_empty_sum_is_zero() {
+        let mut out = [3.0; 6];
+        matmul(Matrix::new(&[], 2, 0), Matrix::new(&[], 0, 3), &mut out, Write::Accumulate);
+        assert_eq!(out, [3.0; 6]);
+        matmul(Matrix::new(&[], 2, 0), Matrix::new(&[], 0, 3), &mut out, Write::Overwrite);
+        assert_eq!(out, [0.0; 6]);
+    }
+}

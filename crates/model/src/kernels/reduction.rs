@@ -1,0 +1,84 @@
+//! Reductions with a fixed order.
+use pulp::Arch;
+
+const LANES: usize = 16;
+
+/// `sum x^2`, in double precision: no finite single-precision vector overflows it.
+#[must_use]
+pub fn squared_norm(values: &[f32]) -> f64 {
+    dot(values, values)
+}
+
+/// `sum x y`, in double precision: products are exact, only the additions round.
+///
+/// # Panics
+/// If the lengths differ.
+#[must_use]
+pub fn dot(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let mut lanes = [0.0_f64; LANES];
+            let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+            for (x, y) in a.iter().zip(b) {
+                for i in 0..LANES {
+                    lanes[i] = f64::from(x[i]).mul_add(f64::from(y[i]), lanes[i]);
+                }
+            }
+            for (lane, (x, y)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+                *lane = f64::from(*x).mul_add(f64::from(*y), *lane);
+            }
+            let mut width = LANES / 2;
+            while width > 0 {
+                for i in 0..width {
+                    lanes[i] += lanes[i + width];
+                }
+                width /= 2;
+            }
+            lanes[0]
+        },
+    )
+}
+
+/// `out += sum of rows`, row after row; `rows` is `[any, out.len()]`.
+///
+/// # Panics
+/// If `rows` is not whole rows.
+pub fn sum_rows(rows: &[f32], out: &mut [f32]) {
+    if out.is_empty() {
+        return;
+    }
+    assert_eq!(rows.len() % out.len(), 0);
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for row in rows.chunks_exact(out.len()) {
+                for (o, x) in out.iter_mut().zip(row) {
+                    *o += x;
+                }
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 + 4 + ... + 19^2 = 2470, exactly representable; the length leaves a rest after whole lanes.
+    #[test]
+    fn squared_norm_of_the_first_numbers_is_exact() {
+        let values: Vec<f32> = (0_u8..20).map(f32::from).collect();
+        assert!((squared_norm(&values) - 2470.0).abs() < 1e-12);
+        assert!(squared_norm(&[3e38, 3e38]).is_finite());
+        assert!(squared_norm(&[f32::NAN, 1.0]).is_nan());
+    }
+
+    #[test]
+    fn rows_are_added_column_by_column() {
+        let mut out = [1.0, 0.0];
+        sum_rows(&[1.0, 2.0, 3.0, 4.0], &mut out);
+        assert_eq!(out, [5.0, 6.0]);
+    }
+}

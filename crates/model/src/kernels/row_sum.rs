@@ -1,0 +1,212 @@
+//! Sums of listed rows of a matrix: what a matrix product becomes when one factor holds only zeros and ones.
+use super::Write;
+use pulp::Arch;
+
+/// For each result row, which rows of a matrix to add up, ascending.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RowLists {
+    /// `starts[i]..starts[i + 1]` is the part of `rows` for result row `i`.
+    starts: Vec<u32>,
+    rows: Vec<u32>,
+}
+impl RowLists {
+    /// Number of lists.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Length of list `i`: for set bits, the number of ones in row `i`.
+    ///
+    /// # Panics
+    /// If there is no list `i`.
+    #[must_use]
+    pub fn length(&self, i: usize) -> usize {
+        self.list(i).len()
+    }
+    /// List `i`.
+    fn list(&self, i: usize) -> &[u32] {
+        &self.rows[self.starts[i] as usize..self.starts[i + 1] as usize]
+    }
+    /// The set bits of each row of `words_per_row` words, buffers reused.
+    ///
+    /// # Panics
+    /// If `words_per_row` is 0 and there are words.
+    pub fn set_bits(&mut self, words: &[u64], words_per_row: usize) {
+        self.starts.clear();
+        self.rows.clear();
+        self.starts.push(0);
+        for row in words.chunks_exact(words_per_row) {
+            for (w, word) in row.iter().enumerate() {
+                let mut bits = *word;
+                while bits != 0 {
+                    self.rows.push((w * 64) as u32 + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+            self.starts.push(self.rows.len() as u32);
+        }
+    }
+    /// The transpose: for each of `width` columns, the lists of `of` that name it; buffers reused.
+    ///
+    /// # Panics
+    /// If `of` names a row at or beyond `width`.
+    pub fn transpose_of(&mut self, of: &Self, width: usize) {
+        self.starts.clear();
+        self.starts.resize(width + 1, 0);
+        for row in &of.rows {
+            self.starts[*row as usize + 1] += 1;
+        }
+        for i in 0..width {
+            self.starts[i + 1] += self.starts[i];
+        }
+        self.rows.clear();
+        self.rows.resize(of.rows.len(), 0);
+        // Filling moves each start to the next list's start; one shift afterwards puts them back.
+        for i in 0..of.len() {
+            for row in of.list(i) {
+                let at = &mut self.starts[*row as usize];
+                self.rows[*at as usize] = i as u32;
+                *at += 1;
+            }
+        }
+        self.starts.copy_within(0..width, 1);
+        self.starts[0] = 0;
+    }
+}
+
+/// A matrix above this many bytes is walked in column tiles, so that a tile of it stays in the second-level cache.
+const TILE_ABOVE: usize = 1 << 18;
+
+#[inline(always)]
+fn tile<const N: usize>(
+    list: &[u32],
+    matrix: &[f32],
+    width: usize,
+    at: usize,
+    out: &mut [f32],
+    write: Write,
+) {
+    let mut sum = [0.0_f32; N];
+    for row in list {
+        let from = *row as usize * width + at;
+        if let Some(values) = matrix[from..].first_chunk::<N>() {
+            for i in 0..N {
+                sum[i] += values[i];
+            }
+        }
+    }
+    for (o, s) in out[at..at + N].iter_mut().zip(sum) {
+        *o = if write == Write::Accumulate { *o + s } else { s };
+    }
+}
+
+/// The columns from `at` on.
+#[inline(always)]
+fn columns(
+    list: &[u32],
+    matrix: &[f32],
+    width: usize,
+    mut at: usize,
+    out: &mut [f32],
+    write: Write,
+) {
+    while width - at >= 64 {
+        tile::<64>(list, matrix, width, at, out, write);
+        at += 64;
+    }
+    while width - at >= 16 {
+        tile::<16>(list, matrix, width, at, out, write);
+        at += 16;
+    }
+    while width - at >= 4 {
+        tile::<4>(list, matrix, width, at, out, write);
+        at += 4;
+    }
+    while at < width {
+        tile::<1>(list, matrix, width, at, out, write);
+        at += 1;
+    }
+}
+
+/// `out[i] = sum of matrix[r] for r in lists[i]`, or `+=`; rows are `width` numbers, added in list order.
+///
+/// # Panics
+/// If a list names a row the matrix does not have, or `out` is not one row per list.
+pub fn sum_listed_rows(
+    lists: &RowLists,
+    matrix: &[f32],
+    width: usize,
+    out: &mut [f32],
+    write: Write,
+) {
+    assert_eq!(out.len(), lists.len() * width);
+    if width == 0 {
+        return;
+    }
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            // Each number is the same sum in either walk; only the order of the walk differs.
+            let mut tiled = 0;
+            if size_of_val(matrix) > TILE_ABOVE {
+                while width - tiled >= 64 {
+                    for (i, row) in out.chunks_exact_mut(width).enumerate() {
+                        tile::<64>(lists.list(i), matrix, width, tiled, row, write);
+                    }
+                    tiled += 64;
+                }
+            }
+            if tiled < width {
+                for (i, row) in out.chunks_exact_mut(width).enumerate() {
+                    columns(lists.list(i), matrix, width, tiled, row, write);
+                }
+            }
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bits 0 and 65 of the first row, bit 1 of the second.
+    #[test]
+    fn lists_set_bits_and_transposes_them() {
+        let mut lists = RowLists::default();
+        lists.set_bits(&[1, 2, 2, 0], 2);
+        assert_eq!((lists.list(0), lists.list(1)), (&[0, 65][..], &[1][..]));
+        let mut transposed = RowLists::default();
+        transposed.transpose_of(&lists, 70);
+        assert_eq!(transposed.len(), 70);
+        assert_eq!((transposed.list(0), transposed.list(1)), (&[0][..], &[1][..]));
+        assert_eq!((transposed.list(65), transposed.list(2)), (&[0][..], &[][..]));
+    }
+
+    /// Numbers are small whole ones, so every order of addition gives the same exact sum.
+    #[test]
+    fn sums_equal_the_plain_loop_for_every_width() {
+        for width in [1, 3, 4, 15, 64, 100, 131] {
+            let rows = 2048; // above TILE_ABOVE for the wider ones
+            let matrix: Vec<f32> = (0..rows * width).map(|i| (i % 251) as f32).collect();
+            let mut lists = RowLists::default();
+            let words: Vec<u64> = (0..3 * 32_u64)
+                .map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) & 0x1111_1111)
+                .collect();
+            lists.set_bits(&words, 32);
+            let mut out = vec![1.0; 3 * width];
+            sum_listed_rows(&lists, &matrix, width, &mut out, Write::Accumulate);
+            for i in 0..3 {
+                for c in 0..width {
+                    let sum: f32 =
+                        lists.list(i).iter().map(|r| matrix[*r as usize * width + c]).sum();
+                    assert_eq!(out[i * width + c], 1.0 + sum, "width {width}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The linear layer, on numbers and on bits.
+use crate::kernels::{self, Matrix, RowLists, Write};
+use serde::{Deserialize, Serialize};
+
+/// `y = x W + b`. Parameters lie as `W` row-major `[inputs, outputs]`, then `b` `[outputs]`.
+///
+/// Row `i` of `W` belongs to input `i`, so for an input of zeros and ones `x W` is a sum of rows of `W`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linear {
+    /// Numbers per record going in.
+    pub inputs: usize,
+    /// Numbers per record coming out.
+    pub outputs: usize,
+}
+
+/// What a linear layer reads: numbers, or for each record the list of inputs that are 1.
+#[derive(Debug, Clone, Copy)]
+pub enum LinearInput<'a> {
+    /// Row-major `[records, inputs]`.
+    Numbers(&'a [f32]),
+    /// Inputs that are 1, by record, and the records in which each input is 1.
+    Ones {
+        /// One list per record.
+        by_record: &'a RowLists,
+        /// One list per input.
+        by_input: &'a RowLists,
+    },
+}
+
+impl Linear {
+    /// Weights and biases.
+    #[must_use]
+    pub const fn parameter_count(&self) -> usize {
+        self.inputs * self.outputs + self.outputs
+    }
+    /// `outputs = x W + b`.
+    ///
+    /// # Shapes
+    /// `parameters`: [`Self::parameter_count`]; `outputs`: `[records, outputs]`.
+    ///
+    /// # Panics
+    /// If a shape does not fit; so do the other functions.
+    pub fn forward(&self, parameters: &[f32], input: LinearInput<'_>, outputs: &mut [f32]) {
+        let (weights, bias) = parameters.split_at(self.inputs * self.outputs);
+        for row in outputs.chunks_exact_mut(self.outputs) {
+            row.copy_from_slice(bias);
+        }
+        match input {
+            LinearInput::Numbers(values) => {
+                let records = outputs.len() / self.outputs;
+                kernels::matmul(
+                    Matrix::new(values, records, self.inputs),
+                    Matrix::new(weights, self.inputs, self.outputs),
+                    outputs,
+                    Write::Accumulate,
+                );
+            }
+            LinearInput::Ones { by_record, .. } => {
+                kernels::sum_listed_rows(
+                    by_record,
+                    weights,
+                    self.outputs,
+                    outputs,
+                    Write::Accumulate,
+                );
+            }
+        }
+    }
+    /// `input_gradient = g W^T`, from the gradient `g` with respect to the outputs.
+    ///
+    /// # Panics
+    /// If a shape does not fit.
+    pub fn input_gradient(&self, parameters: &[f32], gradient: &[f32], input_gradient: &mut [f32]) {
+        let weights = &parameters[..self.inputs * self.outputs];
+        let records = gradient.len() / self.outputs;
+        kernels::matmul(
+            Matrix::new(gradient, records, self.outputs),
+            Matrix::new(weights, self.inputs, self.outputs).transposed(),
+            input_gradient,
+            Write::Overwrite,
+        );
+    }
+    /// The gradient with respect to the parameters, summed over records: `x^T g`, then the column sums of `g`.
+    ///
+    /// # Panics
+    /// If a shape does not fit.
+    pub fn parameter_gradient(
+        &self,
+        input: LinearInput<'_>,
+        gradient: &[f32],
+        parameter_gradient: &mut [f32],
+        write: Write,
+    ) {
+        let (weights, bias) = parameter_gradient.split_at_mut(self.inputs * self.outputs);
+        match input {
+            LinearInput::Numbers(values) => {
+                let records = gradient.len() / self.outputs;
+                kernels::matmul(
+                    Matrix::new(values, records, self.inputs).transposed(),
+                    Matrix::new(gradient, records, self.outputs),
+                    weights,
+                    write,
+                );
+            }
+            LinearInput::Ones { by_input, .. } => {
+                kernels::sum_listed_rows(by_input, gradient, self.outputs, weights, write);
+            }
+        }
+        if write == Write::Overwrite {
+            bias.fill(0.0);
+        }
+        kernels::sum_rows(gradient, bias);
+    }
+    /// Adds to `squared_norms` each record's squared norm of its own parameter gradient.
+    ///
+    /// One record's gradient is the outer product of its input `a` and its output gradient `b`, and `b` for the
+    /// bias; so the squared norm is `|a|^2 |b|^2 + |b|^2` and the gradient need not be formed.
+    ///
+    /// # Source
+    /// Goodfellow, *Efficient Per-Example Gradient Computations*, 2015 (arXiv:1510.01799v2), section 4.
+    ///
+    /// # Panics
+    /// If a shape does not fit.
+    pub fn add_squared_gradient_norms(
+        &self,
+        input: LinearInput<'_>,
+        gradient: &[f32],
+        squared_norms: &mut [f64],
+    ) {
+        for (i, (norm, b)) in
+            squared_norms.iter_mut().zip(gradient.chunks_exact(self.outputs)).enumerate()
+        {
+            let input_norm = match input {
+                LinearInput::Numbers(values) => {
+                    kernels::squared_norm(&values[i * self.inputs..(i + 1) * self.inputs])
+                }
+                LinearInput::Ones { by_record, .. } => by_record.length(i) as f64,
+            };
+            *norm += kernels::squared_norm(b) * (input_norm + 1.0);
+        }
+    }
+}

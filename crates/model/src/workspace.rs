@@ -1,0 +1,56 @@
+//! Reusable memory of the passes through a graph.
+use crate::kernels::RowLists;
+
+/// All buffers of forward and backward passes. They grow to the largest batch seen and are then reused: a training
+/// step allocates nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Workspace {
+    /// Outputs of each linear layer, after the activations that follow it.
+    pub(crate) outputs: Vec<Vec<f32>>,
+    /// Gradients with respect to each linear layer's own outputs.
+    pub(crate) gradients: Vec<Vec<f32>>,
+    /// Bits written out as numbers, or inputs with bad rows blanked.
+    pub(crate) expanded: Vec<f32>,
+    pub(crate) by_record: RowLists,
+    pub(crate) by_input: RowLists,
+    pub(crate) squared_norms: Vec<f64>,
+    pub(crate) losses: Vec<f32>,
+    pub(crate) gradient_norms: Vec<f64>,
+    pub(crate) clipped: usize,
+    pub(crate) non_finite: usize,
+    pub(crate) last_layer: usize,
+}
+impl Workspace {
+    /// Empty.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// What the last linear layer read in the last `forward`, row-major `[records, hidden]`; empty if the network
+    /// has one linear layer only (then it read the inputs themselves).
+    #[must_use]
+    pub fn last_layer_inputs(&self) -> &[f32] {
+        self.last_layer.checked_sub(1).map_or(&[], |i| &self.outputs[i])
+    }
+    /// Losses of the records of the last gradient call, in order.
+    #[must_use]
+    pub fn losses(&self) -> &[f32] {
+        &self.losses
+    }
+    /// Norms of the records' gradients before clipping, from the last `clipped_gradient_sum`, in order; may be NaN
+    /// or infinite for a record that was left out.
+    #[must_use]
+    pub fn gradient_norms(&self) -> &[f64] {
+        &self.gradient_norms
+    }
+    /// How many records of the last `clipped_gradient_sum` were scaled down.
+    #[must_use]
+    pub const fn clipped_records(&self) -> usize {
+        self.clipped
+    }
+    /// How many records of the last `clipped_gradient_sum` had a gradient that is not finite and were left out.
+    #[must_use]
+    pub const fn non_finite_records(&self) -> usize {
+        self.non_finite
+    }
+}

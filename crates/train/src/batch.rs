@@ -1,0 +1,63 @@
+//! Gathering records of a data set into network inputs.
+use crate::Error;
+use dosimeter_data::{Dataset, Inputs, RecordId};
+use dosimeter_model::Rows;
+
+/// Gathered records; buffers are reused.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    values: Vec<f32>,
+    words: Vec<u64>,
+    labels: Vec<u32>,
+    width: usize,
+    bits: bool,
+}
+impl Batch {
+    /// Replaces the content by the given records, in their order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownRecord`] or [`Error::ClassRange`] for the first record that cannot be used.
+    pub fn gather(
+        &mut self,
+        dataset: &Dataset,
+        records: impl IntoIterator<Item = RecordId>,
+    ) -> Result<(), Error> {
+        self.values.clear();
+        self.words.clear();
+        self.labels.clear();
+        self.width = dataset.width();
+        self.bits = matches!(dataset.inputs, Inputs::Bits(_));
+        for record in records {
+            let row = record.0 as usize;
+            let Some(class) = dataset.labels.get(row).copied() else {
+                return Err(Error::UnknownRecord { record, records: dataset.len() });
+            };
+            if class as usize >= dataset.classes {
+                return Err(Error::ClassRange { record, class, classes: dataset.classes });
+            }
+            self.labels.push(class);
+            match &dataset.inputs {
+                Inputs::Bits(bits) => self.words.extend_from_slice(bits.row(row)),
+                Inputs::Reals { width, values } => {
+                    self.values.extend_from_slice(&values[row * width..(row + 1) * width]);
+                }
+                _ => return Err(Error::UnknownRecord { record, records: 0 }),
+            }
+        }
+        Ok(())
+    }
+    /// The inputs.
+    #[must_use]
+    pub fn rows(&self) -> Rows<'_> {
+        if self.bits {
+            Rows::Bits { width: self.width, words: &self.words }
+        } else {
+            Rows::Dense { width: self.width, values: &self.values }
+        }
+    }
+    /// The classes.
+    #[must_use]
+    pub fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+}

@@ -1,0 +1,182 @@
+//! Update rules. The private one accepts released sums only.
+use crate::recipe::Optimizer;
+use dosimeter_model::Graph;
+use dosimeter_privacy::Released;
+use pulp::Arch;
+
+/// Parameters' update rule and its memory.
+#[derive(Debug, Clone)]
+struct Rule {
+    optimizer: Optimizer,
+    l2: f64,
+    steps: u32,
+    first: Vec<f32>,
+    second: Vec<f32>,
+}
+impl Rule {
+    fn new(optimizer: Optimizer, l2: f64, parameters: usize) -> Self {
+        let (first, second) = match optimizer {
+            Optimizer::Sgd { momentum, .. } => (if momentum > 0.0 { parameters } else { 0 }, 0),
+            Optimizer::Adam { .. } => (parameters, parameters),
+        };
+        Self { optimizer, l2, steps: 0, first: vec![0.0; first], second: vec![0.0; second] }
+    }
+
+    /// One update with the mean gradient `sum / normaliser + l2 weights`.
+    fn step(&mut self, graph: &mut Graph, sum: &[f32], normaliser: f64) {
+        assert_eq!(sum.len(), graph.parameters().len());
+        self.steps = self.steps.saturating_add(1);
+        let inverse = (1.0 / normaliser) as f32;
+        let whole = 0..sum.len();
+        let ranges: Vec<_> = if self.l2 > 0.0 {
+            graph
+                .parameter_ranges()
+                .map(|(r, weights)| (r, if weights { self.l2 } else { 0.0 }))
+                .collect()
+        } else {
+            vec![(whole, 0.0)]
+        };
+        for (range, l2) in ranges {
+            let parameters = &mut graph.parameters_mut()[range.clone()];
+            let sum = &sum[range.clone()];
+            match self.optimizer {
+                Optimizer::Sgd { learning_rate, momentum } if momentum > 0.0 => {
+                    let velocity = &mut self.first[range];
+                    let (rate, momentum) = (learning_rate as f32, momentum as f32);
+                    momentum_update(parameters, sum, velocity, inverse, l2 as f32, rate, momentum);
+                }
+                Optimizer::Sgd { learning_rate, .. } => {
+                    sgd_update(parameters, sum, inverse, l2 as f32, learning_rate as f32);
+                }
+                Optimizer::Adam { learning_rate, beta1, beta2, stabilizer } => {
+                    let steps = f64::from(self.steps);
+                    let root = (1.0 - beta2.powf(steps)).sqrt();
+                    let adam = Adam {
+                        inverse,
+                        l2: l2 as f32,
+                        beta1: beta1 as f32,
+                        beta2: beta2 as f32,
+                        // m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + s), both corrections moved out of the loop.
+                        rate: (learning_rate * root / (1.0 - beta1.powf(steps))) as f32,
+                        stabilizer: (stabilizer * root) as f32,
+                    };
+                    let (first, second) = (&mut self.first[range.clone()], &mut self.second[range]);
+                    adam.update(parameters, sum, first, second);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Adam {
+    inverse: f32,
+    l2: f32,
+    beta1: f32,
+    beta2: f32,
+    rate: f32,
+    stabilizer: f32,
+}
+impl Adam {
+    fn update(self, parameters: &mut [f32], sum: &[f32], first: &mut [f32], second: &mut [f32]) {
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (((p, s), m), v) in parameters.iter_mut().zip(sum).zip(first).zip(second) {
+                    let g = p.mul_add(self.l2, s * self.inverse);
+                    *m = (*m - g).mul_add(self.beta1, g);
+                    let square = g * g;
+                    *v = (*v - square).mul_add(self.beta2, square);
+                    *p -= self.rate * *m / (v.sqrt() + self.stabilizer);
+                }
+            },
+        );
+    }
+}
+
+fn sgd_update(parameters: &mut [f32], sum: &[f32], inverse: f32, l2: f32, rate: f32) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for (p, s) in parameters.iter_mut().zip(sum) {
+                let g = p.mul_add(l2, s * inverse);
+                *p = g.mul_add(-rate, *p);
+            }
+        },
+    );
+}
+
+fn momentum_update(
+    parameters: &mut [f32],
+    sum: &[f32],
+    velocity: &mut [f32],
+    inverse: f32,
+    l2: f32,
+    rate: f32,
+    momentum: f32,
+) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for ((p, s), v) in parameters.iter_mut().zip(sum).zip(velocity) {
+                let g = p.mul_add(l2, s * inverse);
+                *v = v.mul_add(momentum, g);
+                *p = v.mul_add(-rate, *p);
+            }
+        },
+    );
+}
+
+/// Updates with sums that have passed through a mechanism, and with nothing else:
+///
+/// ```compile_fail,E0308
+/// # use dosimeter_train::{Optimizer, optimizer::PrivateOptimizer};
+/// # fn show(graph: &mut dosimeter_model::Graph) {
+/// let mut optimizer = PrivateOptimizer::new(Optimizer::sgd(0.1), 0.0, graph);
+/// let raw: Vec<f32> = vec![0.0; graph.parameters().len()];
+/// optimizer.step(graph, raw, 128.0);
+/// # }
+/// ```
+///
+/// Moments, momentum and regularisation are post-processing of what was released.
+#[derive(Debug, Clone)]
+pub struct PrivateOptimizer(Rule);
+impl PrivateOptimizer {
+    /// For the given network, moments 0.
+    #[must_use]
+    pub fn new(optimizer: Optimizer, l2: f64, graph: &Graph) -> Self {
+        Self(Rule::new(optimizer, l2, graph.parameters().len()))
+    }
+    /// One update with `sum / normaliser + l2 weights`; gives the sum's memory back for the next step.
+    ///
+    /// # Panics
+    /// If the sum has not one number per parameter.
+    #[must_use]
+    pub fn step(
+        &mut self,
+        graph: &mut Graph,
+        sum: Released<Vec<f32>>,
+        normaliser: f64,
+    ) -> Vec<f32> {
+        self.0.step(graph, sum.get(), normaliser);
+        sum.into_inner()
+    }
+}
+
+/// The same updates from raw gradients: for the arms that prove nothing.
+#[derive(Debug, Clone)]
+pub struct PlainOptimizer(Rule);
+impl PlainOptimizer {
+    /// For the given network, moments 0.
+    #[must_use]
+    pub fn new(optimizer: Optimizer, l2: f64, graph: &Graph) -> Self {
+        Self(Rule::new(optimizer, l2, graph.parameters().len()))
+    }
+    /// One update with `sum / normaliser + l2 weights`.
+    ///
+    /// # Panics
+    /// If the sum has not one number per parameter.
+    pub fn step(&mut self, graph: &mut Graph, sum: &[f32], normaliser: f64) {
+        self.0.step(graph, sum, normaliser);
+    }
+}

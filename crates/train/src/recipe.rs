@@ -1,0 +1,190 @@
+//! How a model is trained. Everything that changes a number is here or in the seed; [`crate::Speed`] changes none.
+use crate::Error;
+use dosimeter_model::Activation;
+use dosimeter_privacy::NoiseMultiplier;
+use serde::{Deserialize, Serialize};
+
+/// A multi-layer perceptron's shape between inputs and classes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Architecture {
+    /// Hidden widths, first to last; may be empty (then the model is linear).
+    pub hidden: Vec<usize>,
+    /// Activation behind each hidden layer.
+    pub activation: Activation,
+}
+
+/// The update rule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Optimizer {
+    /// `v = momentum v + g; w -= learning_rate v`.
+    Sgd {
+        /// Above 0.
+        learning_rate: f64,
+        /// In `[0, 1)`; 0 is plain gradient descent.
+        #[serde(default)]
+        momentum: f64,
+    },
+    /// Adam with bias correction (Kingma and Ba 2015, algorithm 1).
+    Adam {
+        /// Above 0.
+        learning_rate: f64,
+        /// Decay of the first moment, in `[0, 1)`.
+        #[serde(default = "first_decay")]
+        beta1: f64,
+        /// Decay of the second moment, in `[0, 1)`.
+        #[serde(default = "second_decay")]
+        beta2: f64,
+        /// Added to the root of the second moment, above 0.
+        #[serde(default = "stabilizer")]
+        stabilizer: f64,
+    },
+}
+const fn first_decay() -> f64 {
+    0.9
+}
+const fn second_decay() -> f64 {
+    0.999
+}
+const fn stabilizer() -> f64 {
+    1e-8
+}
+impl Optimizer {
+    /// Adam with the usual decays 0.9 and 0.999 and stabilizer 1e-8.
+    #[must_use]
+    pub const fn adam(learning_rate: f64) -> Self {
+        Self::Adam {
+            learning_rate,
+            beta1: first_decay(),
+            beta2: second_decay(),
+            stabilizer: stabilizer(),
+        }
+    }
+    /// Plain gradient descent.
+    #[must_use]
+    pub const fn sgd(learning_rate: f64) -> Self {
+        Self::Sgd { learning_rate, momentum: 0.0 }
+    }
+}
+
+/// Ends training when the validation loss has stopped falling.
+///
+/// Validation records are not training records, so watching them costs no privacy of the latter. The ledger holds the
+/// steps actually taken, also when earlier parameters are restored: the choice looked at the later ones too.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EarlyStopping {
+    /// Epochs without improvement before training ends, at least 1.
+    pub patience: usize,
+    /// Least fall of the validation loss that counts as an improvement, in nats; at least 0.
+    #[serde(default)]
+    pub least_improvement: f64,
+    /// Whether the parameters of the best epoch are restored at the end.
+    #[serde(default)]
+    pub restore_best: bool,
+}
+
+/// What is done to gradients.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Arm {
+    /// Nothing: the mean gradient of shuffled batches, each record once per epoch.
+    NoDp,
+    /// Clipping without noise, to tell its cost from that of noise; everything else, the Poisson batches and the
+    /// fixed normaliser included, is as in [`Arm::Dp`]. Proves nothing.
+    ClipOnly {
+        /// L2 bound on one record's gradient, above 0.
+        clipping_norm: f64,
+    },
+    /// DP-SGD or DP-Adam (Abadi et al. 2016): Poisson batches, clipped sum, Gaussian noise, division by the
+    /// expected batch size.
+    Dp {
+        /// L2 bound on one record's gradient, above 0.
+        clipping_norm: f64,
+        /// Noise standard deviation over clipping norm.
+        noise_multiplier: NoiseMultiplier,
+    },
+}
+impl Arm {
+    /// The bound on one record's gradient, if there is one.
+    #[must_use]
+    pub const fn clipping_norm(&self) -> Option<f64> {
+        match self {
+            Self::NoDp => None,
+            Self::ClipOnly { clipping_norm } | Self::Dp { clipping_norm, .. } => {
+                Some(*clipping_norm)
+            }
+        }
+    }
+}
+
+/// How a model is trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The network between inputs and classes.
+    pub architecture: Architecture,
+    /// The update rule.
+    pub optimizer: Optimizer,
+    /// Records per update, at least 1; expected records in the Poisson arms.
+    pub batch_size: usize,
+    /// Passes over the nominal number of records, at least 1.
+    pub epochs: usize,
+    /// `l2 / 2 |weights|^2` is added to the mean loss, outside the clipped gradient and not on biases; at least 0.
+    #[serde(default)]
+    pub l2: f64,
+    /// Whether and when training ends before all epochs.
+    #[serde(default)]
+    pub early_stopping: Option<EarlyStopping>,
+    /// No DP, clipping only, or DP.
+    pub arm: Arm,
+}
+
+impl Recipe {
+    /// Checks every number.
+    ///
+    /// # Errors
+    /// [`Error::Recipe`] naming the first number outside its range, NaN included.
+    pub fn check(&self) -> Result<(), Error> {
+        let positive = |what, x: f64| in_range(what, "finite and above 0", x, x > 0.0);
+        let not_negative = |what, x: f64| in_range(what, "finite and at least 0", x, x >= 0.0);
+        let decay = |what, x: f64| in_range(what, "in [0, 1)", x, (0.0..1.0).contains(&x));
+        let counted = |what, n: usize| in_range(what, "at least 1", n as f64, n >= 1);
+        for width in &self.architecture.hidden {
+            counted("hidden width", *width)?;
+        }
+        if let Activation::LeakyRelu { slope } = self.architecture.activation {
+            positive("slope", f64::from(slope))?;
+        }
+        match self.optimizer {
+            Optimizer::Sgd { learning_rate, momentum } => {
+                positive("learning rate", learning_rate)?;
+                decay("momentum", momentum)?;
+            }
+            Optimizer::Adam { learning_rate, beta1, beta2, stabilizer } => {
+                positive("learning rate", learning_rate)?;
+                decay("beta1", beta1)?;
+                decay("beta2", beta2)?;
+                positive("stabilizer", stabilizer)?;
+            }
+        }
+        counted("batch size", self.batch_size)?;
+        counted("epochs", self.epochs)?;
+        not_negative("l2", self.l2)?;
+        if let Some(early) = self.early_stopping {
+            counted("patience", early.patience)?;
+            not_negative("least improvement", early.least_improvement)?;
+        }
+        match self.arm {
+            Arm::NoDp => Ok(()),
+            Arm::ClipOnly { clipping_norm } | Arm::Dp { clipping_norm, .. } => {
+                positive("clipping norm", clipping_norm)
+            }
+        }
+    }
+}
+
+fn in_range(what: &'static str, needed: &'static str, got: f64, ok: bool) -> Result<(), Error> {
+    if ok && got.is_finite() { Ok(()) } else { Err(Error::Recipe { what, needed, got }) }
+}

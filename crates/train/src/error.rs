@@ -70,7 +70,7 @@ pub enum Error {
     /// Shapes that do not fit the network.
     #[error(transparent)]
     Model(#[from] dosimeter_model::Error),
-    /// A number that is no valid privacy parameter.
+    /// A privacy parameter out of range, or noise that cannot be represented.
     #[error(transparent)]
-    OutOfRange(#[from] dosimeter_privacy::OutOfRange),
+    Privacy(#[from] dosimeter_privacy::Error),
 }

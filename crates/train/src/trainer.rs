@@ -146,7 +146,7 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
         recipe.architecture.activation,
         &mut seed.child("initial weights").rng(),
     )?;
-    let mut updates = training.updates(&graph);
+    let mut updates = training.updates(&graph)?;
     let parameters = graph.parameters().len();
     let mut run = Run {
         training,
@@ -250,25 +250,25 @@ impl Training<'_> {
         records.div_ceil(self.recipe.batch_size)
     }
 
-    fn updates(&self, graph: &Graph) -> Updates {
+    fn updates(&self, graph: &Graph) -> Result<Updates, Error> {
         let Recipe { optimizer, l2, .. } = *self.recipe;
         let bytes = self.seed.child("batches and noise").bytes();
         let rng = || NoiseRng::with_source(self.noise, bytes);
-        match self.recipe.arm {
+        Ok(match self.recipe.arm {
             Arm::NoDp => Updates::Plain(PlainOptimizer::new(optimizer, l2, graph)),
             Arm::ClipOnly { .. } => Updates::ClipOnly {
                 optimizer: PlainOptimizer::new(optimizer, l2, graph),
                 sampler: Ledger::new(Unit::Record),
-                rng: rng(),
+                rng: rng()?,
             },
             Arm::Dp { clipping_norm, noise_multiplier } => Updates::Dp {
                 clipping_norm,
                 optimizer: PrivateOptimizer::new(optimizer, l2, graph),
                 ledger: Ledger::new(Unit::Record),
                 mechanism: Gaussian { noise_multiplier },
-                rng: rng(),
+                rng: rng()?,
             },
-        }
+        })
     }
 }
 
@@ -286,7 +286,8 @@ impl Run<'_> {
             shuffled.extend(0..records.len() as u32);
             shuffle(&mut shuffled, &mut seed.child("shuffle").index(epoch as u64).rng());
         }
-        let sampling_rate = SamplingRate::new(recipe.batch_size as f64 / nominal_size as f64)?;
+        let sampling_rate = SamplingRate::new(recipe.batch_size as f64 / nominal_size as f64)
+            .map_err(dosimeter_privacy::Error::from)?;
         for step in 0..self.training.steps_per_epoch() {
             if watch.stop_requested() {
                 return Err(Error::Stopped { steps: self.steps });
@@ -307,8 +308,8 @@ impl Run<'_> {
                     let batch = ledger.sampled(sampling_rate, records.len(), rng);
                     self.add_gradients(batch.indices())?;
                     let sum = std::mem::take(&mut self.sum);
-                    let bounded = Bounded::from_clipped_sum(sum, *clipping_norm);
-                    let released = batch.release(mechanism, bounded, rng);
+                    let bounded = Bounded::from_clipped_sum(sum, *clipping_norm)?;
+                    let released = batch.release(mechanism, bounded, rng)?;
                     self.sum = optimizer.step(&mut self.graph, released, recipe.batch_size as f64);
                 }
             }

@@ -5,6 +5,7 @@
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
+    clippy::suboptimal_flops,
     reason = "a bench prints and may stop at the first surprise"
 )]
 use dosimeter_audit::{BOUNDS, Conditions, Evidence, Roc};

@@ -34,7 +34,7 @@ pub(crate) const fn real(count: u64) -> f64 {
 /// `ln n! - ln(sqrt(2 pi n) (n/e)^n)`.
 fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
-        return ln_gamma(n + 1.0) - (n + 0.5).mul_add(n.ln(), -n) - 0.5 * (2.0 * PI).ln();
+        return 0.5f64.mul_add(-(2.0 * PI).ln(), ln_gamma(n + 1.0) - (n + 0.5).mul_add(n.ln(), -n));
     }
     let s = 1.0 / (n * n);
     (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
@@ -77,12 +77,14 @@ pub(crate) fn ln_probability(n: u64, p: Probability, k: u64) -> f64 {
     if p.yes <= 0.0 || p.no <= 0.0 {
         return f64::NEG_INFINITY;
     }
-    stirling_error(size)
-        - stirling_error(right)
-        - stirling_error(wrong)
-        - deviance(right, size * p.yes)
-        - deviance(wrong, size * p.no)
-        + 0.5 * (size / (2.0 * PI * right * wrong)).ln()
+    0.5f64.mul_add(
+        (size / (2.0 * PI * right * wrong)).ln(),
+        stirling_error(size)
+            - stirling_error(right)
+            - stirling_error(wrong)
+            - deviance(right, size * p.yes)
+            - deviance(wrong, size * p.no),
+    )
 }
 
 /// `ln x` where `1 - x` is known exactly too.

@@ -236,9 +236,9 @@ fn gaussians(width: usize, values: &[f32], fold: &Fold) -> Vec<[f64; 3]> {
         .zip(&shift)
         .map(|(sum, base)| {
             let mean = [0, 1].map(|kind| sum[kind][0] / counts[kind]);
-            let spread = [0, 1].map(|k| (sum[k][1] / counts[k] - mean[k] * mean[k]).max(0.0));
+            let spread = [0, 1].map(|k| mean[k].mul_add(-mean[k], sum[k][1] / counts[k]).max(0.0));
             // A kind without spread in a small half must not rule everything else out: half of the pooled spread is shared.
-            let pooled = 0.5 * (spread[0] + spread[1]) + 0.25 * (mean[1] - mean[0]).powi(2);
+            let pooled = 0.5f64.mul_add(spread[0] + spread[1], 0.25 * (mean[1] - mean[0]).powi(2));
             if pooled <= 0.0 {
                 return [0.0; 3];
             }

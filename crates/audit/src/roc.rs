@@ -364,7 +364,7 @@ impl Roc {
             } else if value < 0.25 {
                 interval(0.0, doubt)
             } else {
-                interval(0.5 - 0.5 * doubt, 0.5f64.mul_add(doubt, 0.5))
+                interval(0.5f64.mul_add(-doubt, 0.5), 0.5f64.mul_add(doubt, 0.5))
             });
         }
         let log_odds = (value / (1.0 - value)).ln();

@@ -1,4 +1,11 @@
 //! Faults that tools of this field have today; each test is named after what is right.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::suboptimal_flops,
+    clippy::must_use_candidate,
+    reason = "a test may stop at the first surprise, and shows its figures"
+)]
 use dosimeter_audit::bounds::{BOUNDS, Conditions, Draw, Guesses, OneRun, bound};
 use dosimeter_audit::null::self_check;
 use dosimeter_audit::verdict::{Claim, Reason, Verdict, compare};

@@ -1,4 +1,11 @@
 //! Published and hand-worked values.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::suboptimal_flops,
+    clippy::must_use_candidate,
+    reason = "a test may stop at the first surprise, and shows its figures"
+)]
 use dosimeter_audit::bounds::{
     delta_of_mu, epsilon_at_counts, epsilon_of_guesses, epsilon_of_mu, mu_at_counts, p_value,
 };

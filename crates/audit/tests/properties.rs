@@ -1,4 +1,11 @@
 //! What must hold for any scores, against slow obvious oracles.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::suboptimal_flops,
+    clippy::must_use_candidate,
+    reason = "a test may stop at the first surprise, and shows its figures"
+)]
 use dosimeter_audit::bounds::{BOUNDS, Conditions, epsilon_of_guesses, p_value};
 use dosimeter_audit::{Evidence, Roc};
 use dosimeter_data::Seed;

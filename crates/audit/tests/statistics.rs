@@ -1,4 +1,11 @@
 //! What only shows over many draws. Each test states how often a correct implementation would fail it under another seed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::suboptimal_flops,
+    clippy::must_use_candidate,
+    reason = "a test may stop at the first surprise, and shows its figures"
+)]
 use dosimeter_audit::blind;
 use dosimeter_audit::bounds::{BOUNDS, Conditions, Draw, Guesses, OneRun};
 use dosimeter_audit::{Bound, Evidence, Roc, interval};
@@ -268,7 +275,7 @@ fn the_blind_baseline_refuses_what_it_cannot_judge() {
             .contains("non-members of a blind baseline needs at least 4, got 3")
     );
     assert!(ask(&records, &member[..7]).is_err());
-    let mut twice = records.clone();
+    let mut twice = records;
     twice[1] = RecordId(0);
     assert!(ask(&twice, &member).unwrap_err().to_string().contains("record 0 appears twice"));
     twice[1] = RecordId(8);

@@ -187,7 +187,17 @@ fn the_bootstrap_of_a_mean_is_as_wide_as_its_standard_error() {
 fn table(records: usize, inputs: Inputs, labels: Vec<u32>) -> Dataset {
     assert_eq!(labels.len(), records);
     let columns = vec![Column { name: "bit 0".to_owned(), kind: ColumnKind::Bit, first_input: 0 }];
-    Dataset { name: "made".to_owned(), columns, inputs, labels, classes: 4 }
+    Dataset {
+        name: "made".to_owned(),
+        columns,
+        inputs,
+        labels,
+        classes: 4,
+        class_names: (0..4).map(|class| class.to_string()).collect(),
+        source_rows: None,
+        test_law: None,
+    }
+}
 }
 
 /// 600 records of 70 bits; members have each bit set with probability `0.5 + shift`.

@@ -9,7 +9,7 @@
 use dosimeter_audit::blind;
 use dosimeter_audit::bounds::{BOUNDS, Conditions, Draw, Guesses, OneRun};
 use dosimeter_audit::{Bound, Evidence, Roc, interval};
-use dosimeter_data::{BitMatrix, Column, ColumnKind, Dataset, Inputs, RecordId, Seed};
+use dosimeter_data::{BitMatrix, Dataset, Inputs, RecordId, Seed};
 use dosimeter_privacy::Delta;
 use dosimeter_testing::hoeffding_margin;
 use rand_core::Rng;
@@ -184,20 +184,13 @@ fn the_bootstrap_of_a_mean_is_as_wide_as_its_standard_error() {
     assert!(interval::bootstrap(&values, |_| f64::NAN, 0.95, 100, Seed::root(1)).is_err());
 }
 
-fn table(records: usize, inputs: Inputs, labels: Vec<u32>) -> Dataset {
-    assert_eq!(labels.len(), records);
-    let columns = vec![Column { name: "bit 0".to_owned(), kind: ColumnKind::Bit, first_input: 0 }];
-    Dataset {
-        name: "made".to_owned(),
-        columns,
-        inputs,
-        labels,
-        classes: 4,
-        class_names: (0..4).map(|class| class.to_string()).collect(),
-        source_rows: None,
-        test_law: None,
+fn table(inputs: Inputs, labels: Vec<u32>) -> Dataset {
+    match inputs {
+        Inputs::Reals { width, values } => Dataset::from_reals("made", width, values, labels, 4),
+        Inputs::Bits(bits) => Dataset::from_bits("made", bits, labels, 4),
+        _ => unreachable!("made here"),
     }
-}
+    .unwrap()
 }
 
 /// 600 records of 70 bits; members have each bit set with probability `0.5 + shift`.
@@ -252,7 +245,7 @@ fn the_blind_baseline_tells_a_shift_and_nothing_else() {
                 })
                 .collect();
             let records: Vec<RecordId> = (0..600).map(RecordId).collect();
-            let data = table(600, inputs, labels);
+            let data = table(inputs, labels);
             let found =
                 blind::baseline(&data, &records, &member, 0.95, Seed::root(u64::from(draw)))
                     .unwrap();
@@ -273,7 +266,7 @@ fn the_blind_baseline_refuses_what_it_cannot_judge() {
     let mut rng = Seed::root(6).rng();
     let member = [true, true, true, true, false, false, false, false];
     let records: Vec<RecordId> = (0..8).map(RecordId).collect();
-    let data = table(8, bits(&member, 0.4, &mut rng), vec![0; 8]);
+    let data = table(bits(&member, 0.4, &mut rng), vec![0; 8]);
     let ask = |records: &[RecordId], member: &[bool]| {
         blind::baseline(&data, records, member, 0.95, Seed::root(1))
     };

@@ -6,13 +6,20 @@
 //! byte-identical reports.
 pub mod compare;
 mod contents;
+pub mod csv;
+mod figure;
+mod figures;
 mod finite;
+pub mod html;
 mod json;
+mod number;
+mod reading;
 mod schema;
 
 pub use contents::*;
 pub use finite::NotFinite;
 pub use json::{from_json, timings_to_json, to_json};
+pub use reading::sentences;
 pub use schema::schema;
 
 /// A report that cannot be written or read.

@@ -134,6 +134,9 @@ pub struct Arm {
     /// What is proved: the largest over the repeats, one per `delta`, relation and accountant. The first one is the headline.
     /// Never empty: an arm without noise says `unbounded`.
     pub epsilon_upper: Vec<EpsilonUpper>,
+    /// What the study file claims for this arm, if it does; `accountant` says who claims it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon_claimed: Option<EpsilonUpper>,
     /// Accuracy on the training records.
     pub train_accuracy: Estimate,
     /// Accuracy on test records.

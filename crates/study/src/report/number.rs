@@ -1,0 +1,128 @@
+//! Numbers as people read them.
+use super::{EpsilonLower, EpsilonUpper, Estimate};
+use dosimeter_privacy::Epsilon;
+
+/// A share in `[0, 1]`, three decimals, a true minus sign.
+pub(super) fn share(x: f64) -> String {
+    format!("{x:.3}").replace('-', "\u{2212}")
+}
+
+/// A difference of shares, with its sign.
+pub(super) fn signed(x: f64) -> String {
+    format!("{x:+.3}").replace('-', "\u{2212}")
+}
+
+/// Three significant digits, never scientific between 0.001 and 99999.
+pub(super) fn significant(x: f64) -> String {
+    let size = x.abs();
+    let text = if size == 0.0 {
+        "0".to_owned()
+    } else if !(1e-3..1e5).contains(&size) {
+        format!("{x:.1e}")
+    } else if size >= 100.0 {
+        format!("{x:.0}")
+    } else if size >= 10.0 {
+        format!("{x:.1}")
+    } else if size >= 1.0 {
+        format!("{x:.2}")
+    } else {
+        format!("{x:.3}")
+    };
+    text.replace('-', "\u{2212}")
+}
+
+/// `delta` and false-positive rates: as short as they can be written.
+pub(super) fn short(x: f64) -> String {
+    if x != 0.0 && x.abs() < 1e-3 {
+        format!("{x:e}").replace('-', "\u{2212}")
+    } else {
+        x.to_string()
+    }
+}
+
+/// Whole numbers with narrow spaces, which do not break, between thousands.
+pub(super) fn count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+pub(super) fn epsilon(value: Epsilon) -> String {
+    if value.is_unbounded() { "unbounded".into() } else { significant(value.get()) }
+}
+
+/// `0.861 (0.848 to 0.874)`.
+pub(super) fn estimate(x: &Estimate) -> String {
+    match &x.interval {
+        Some(i) => format!("{} ({} to {})", share(x.value), share(i.low), share(i.high)),
+        None => share(x.value),
+    }
+}
+
+/// The conditions under which a proved number is one.
+pub(super) fn terms(u: &EpsilonUpper) -> String {
+    format!(
+        "delta {}, {}, per {}, {}",
+        short(u.delta),
+        relation(u.relation),
+        unit(u.unit),
+        u.accountant
+    )
+}
+
+/// Likewise for a measured one.
+pub(super) fn terms_lower(l: &EpsilonLower) -> String {
+    format!(
+        "delta {}, {}, per {}, {}, {} % confidence",
+        short(l.delta),
+        relation(l.relation),
+        unit(l.unit),
+        l.bound,
+        short(100.0 * l.confidence)
+    )
+}
+
+pub(super) const fn relation(r: dosimeter_privacy::Relation) -> &'static str {
+    match r {
+        dosimeter_privacy::Relation::AddRemove => "add-remove",
+        dosimeter_privacy::Relation::ReplaceOne => "replace-one",
+        dosimeter_privacy::Relation::Local => "local",
+    }
+}
+pub(super) const fn unit(u: dosimeter_privacy::Unit) -> &'static str {
+    match u {
+        dosimeter_privacy::Unit::Record => "record",
+        dosimeter_privacy::Unit::FeatureVector => "feature vector",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_three_digits_and_a_true_minus() {
+        let cases = [
+            (0.0, "0"),
+            (0.0452, "0.045"),
+            (4.5449, "4.54"),
+            (87.75, "87.8"),
+            (1800.0, "1800"),
+            (1.5e7, "1.5e7"),
+            (-0.25, "\u{2212}0.250"),
+        ];
+        for (x, text) in cases {
+            assert_eq!(significant(x), text);
+        }
+        assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(count(999), "999");
+        assert_eq!(short(1e-5), "1e\u{2212}5");
+        assert_eq!(short(0.01), "0.01");
+    }
+}

@@ -44,3 +44,8 @@ pub enum Error {
     #[error("csv: {0}")]
     Csv(String),
 }
+
+/// The guide's example is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/your-own-scores.md")]
+struct YourOwnScores;

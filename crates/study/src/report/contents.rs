@@ -305,11 +305,11 @@ pub struct TprAt {
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The measured bound is above 0 and at most the proved one.
+    /// A violation was within reach of the measurement and none was found. A stronger attack might find one.
     Consistent,
-    /// Nothing can be said: no bound, a bound of 0, or nothing proved to compare with.
+    /// Nothing follows: nothing is proved, no bound holds, relations differ, or there are too few records.
     Inconclusive,
-    /// The measured bound is above the proved one: claim, code or assumption is wrong.
+    /// The measured bound is above the proved one, at its confidence: claim, code or assumption is wrong.
     Violated,
 }
 impl Verdict {

@@ -198,7 +198,7 @@ fn verdicts(report: &Report) -> Markup {
     };
     let table = html! {
         table {
-            caption { "The strongest attack of each setting against what is proved. Verdict: \u{2264} consistent (measured is at most proved), ? inconclusive, > violated." }
+            caption { "The strongest attack of each setting against what is proved. Verdict: \u{2264} consistent (a violation was within reach and none was found), ? inconclusive (nothing follows), > violated." }
             thead { tr {
                 th scope="col" { "Setting" } th scope="col" { "Verdict" }
                 @if claims { th.n scope="col" { "Claimed" br; "epsilon \u{2264}" } }

@@ -60,11 +60,8 @@ pub(super) fn attack_title(attack: &AttackSummary) -> String {
         CandidateLaw::SameLaw => "",
         CandidateLaw::TestLaw => ", non-members from the test law",
     };
-    if attack.attack == access {
-        format!("{}{law}", attack.attack)
-    } else {
-        format!("{} ({access}){law}", attack.attack)
-    }
+    let name = attack.attack.replace('_', "-");
+    if name == access { format!("{name}{law}") } else { format!("{name} ({access}){law}") }
 }
 
 /// The first lines of the page. Every sentence is computed; none says that something is safe.
@@ -120,7 +117,7 @@ fn against_proof(report: &Report) -> String {
     if violated.is_empty() {
         let (fine, open) = (having(Verdict::Consistent), having(Verdict::Inconclusive));
         return format!(
-            "No measured privacy loss exceeds a proved one: {fine} {} consistent, {open} inconclusive (nothing proved, or nothing measured).",
+            "No measured privacy loss exceeds a proved one: {fine} {} consistent, {open} inconclusive (nothing proved, or too little to decide).",
             plural(fine, "setting")
         );
     }

@@ -47,8 +47,7 @@ fn ln_uniform(word: u32) -> f32 {
 )]
 fn turn(word: u32) -> (f32, f32) {
     // Quadrant from the top two bits; the rest is an angle in [-1/8, 1/8) of a turn around the middle of the quadrant.
-    let angle =
-        ((word << 2) as i32) as f32 * (std::f32::consts::FRAC_PI_4 / (1_u32 << 31) as f32);
+    let angle = ((word << 2) as i32) as f32 * (std::f32::consts::FRAC_PI_4 / (1_u32 << 31) as f32);
     let z = angle * angle;
     // Polynomials of Cephes sinf and cosf on [-pi/4, pi/4].
     let sine = ((-1.951_529_6e-4 * z + 8.332_161e-3) * z - 1.666_665_5e-1) * z * angle + angle;

@@ -1,7 +1,5 @@
 //! Real files of the reference material, where it lies beside the project; skipped with a line otherwise.
-use dosimeter_data::datasets::{
-    BinaryFile, ColumnSpec, CsvTable, DatasetSpec, PackedBits, SkewedPurchases, load,
-};
+use dosimeter_data::datasets::{BinaryFile, ColumnSpec, CsvTable, DatasetSpec, PackedBits, load};
 use dosimeter_data::{ColumnKind, Dataset, Inputs, Seed};
 use dosimeter_testing::shared;
 use std::path::PathBuf;
@@ -124,11 +122,4 @@ fn numbers_without_public_bounds_are_asked_for_by_name() {
         assert!(error.contains(&format!("`{column}`")), "{error}");
     }
     assert!(!error.contains("`sex`"), "{error}");
-}
-
-#[test]
-fn fingerprints_of_generated_data_are_those_recorded() {
-    let spec = SkewedPurchases { train_records: 500, test_records: 500, ..Default::default() };
-    let data = load(&DatasetSpec::SkewedPurchases(spec), Seed::root(1)).unwrap();
-    println!("{}", data.fingerprint());
 }

@@ -61,7 +61,7 @@ pub(super) fn parse(field: &[u8]) -> Result<u32, FieldProblem> {
 pub(super) fn from_number(number: f64) -> Result<u32, FieldProblem> {
     let whole = number.trunc();
     let in_range = (0.0..=f64::from(u32::MAX)).contains(&number);
-    if in_range && whole.total_cmp(&number.abs()).is_eq() {
+    if in_range && whole.total_cmp(&number).is_eq() {
         Ok(whole as u32)
     } else {
         Err(FieldProblem::NotAClassNumber)

@@ -8,9 +8,30 @@ use std::fs::File;
 use std::path::Path;
 
 pub(super) fn load(table: &Table) -> Result<Dataset, Error> {
+    // The parquet crate asserts some of what a damaged file can violate.
+    std::panic::catch_unwind(|| read(table)).unwrap_or_else(|_| {
+        Err(Error::Damaged {
+            file: table.path.clone(),
+            format: "Parquet",
+            reason: "its metadata contradicts itself".into(),
+        })
+    })
+}
+
+fn read(table: &Table) -> Result<Dataset, Error> {
     let file = table.path.as_path();
     let opened = File::open(file).map_err(Error::read(file))?;
     let reader = SerializedFileReader::new(opened).map_err(damaged(file))?;
+    for group in reader.metadata().row_groups() {
+        for column in group.columns() {
+            let start =
+                column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
+            if start < 0 || column.compressed_size() < 0 || column.num_values() < 0 {
+                let (file, reason) = (file.to_owned(), "a column has a negative place or size");
+                return Err(Error::Damaged { file, format: "Parquet", reason: reason.into() });
+            }
+        }
+    }
     let root = reader.metadata().file_metadata().schema().clone();
     let fields = root.get_fields();
     let names: Vec<String> = fields.iter().map(|f| f.name().to_owned()).collect();

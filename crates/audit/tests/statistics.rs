@@ -79,7 +79,7 @@ fn scores_independent_of_membership_show_nothing_in_a_thousand_runs() {
 /// Randomised response tells each member's bit rightly with probability `e^eps / (1 + e^eps)`: the true epsilon is known exactly, so the
 /// bound may exceed it in at most 5 % of runs. 300 runs: a correct bound fails 5 % plus 6 points with probability below 1e-4
 /// (`P[Bin(300, 0.05) > 33] = 9e-6`). Power: with 2,000 candidates the median bound must come within 0.45 of epsilon by guesses and
-/// within 0.6 by rates, whose two limits are each exact and together cautious.
+/// within 0.75 by rates, whose two limits are each exact and together cautious.
 #[test]
 fn a_real_leak_of_known_epsilon_is_found_and_not_overstated() {
     for epsilon in [0.5_f64, 1.0, 2.0, 3.0] {
@@ -104,7 +104,7 @@ fn a_real_leak_of_known_epsilon_is_found_and_not_overstated() {
                 found[150]
             );
             assert!(overstated <= 33, "{place}: {overstated} of 300");
-            let distance = if bound.name() == "one-run" { 0.45 } else { 0.6 };
+            let distance = if bound.name() == "one-run" { 0.45 } else { 0.75 };
             assert!(found[150] > epsilon - distance, "{epsilon} {}: {}", bound.name(), found[150]);
         }
     }

@@ -1,4 +1,5 @@
 //! Writes the invented report of the tests, to look at the page: `cargo run -p dosimeter-study --example fixture_report -- DIR`.
+#![allow(clippy::unwrap_used, clippy::suboptimal_flops, reason = "shares the fixture of the tests")]
 use dosimeter_study::report;
 
 #[path = "../tests/report/fixture.rs"]

@@ -53,7 +53,7 @@ impl Axis {
         (first as i64..=last as i64).map(|i| i as f64 * step).collect()
     }
     fn tick_label(&self, value: f64) -> String {
-        if self.log && (value < 0.00099 || value > 99_999.0) {
+        if self.log && !(0.000_99..=99_999.0).contains(&value) {
             let exponent = value.log10().round().to_string();
             let raised = |c| match c {
                 '-' => '\u{207b}',

@@ -212,7 +212,7 @@ fn verdicts(report: &Report) -> Markup {
         (boxed("Claimed, proved and measured epsilon of each setting", &table))
         (conditions(report))
         (figures::claimed_proved_measured(report))
-        p.small { "A lighter bar: proof and measurement speak of different relations or nothing is proved, so the ends are not two bounds on one number." }
+        p.small { "A fainter bar: proof and measurement speak of different relations or nothing is proved, so the ends are not two bounds on one number." }
     }
 }
 
@@ -278,6 +278,12 @@ fn risk(report: &Report) -> Markup {
         let name = format!("{}, {}", t.setting, t.attack);
         html! { details open[i == 0] { summary { (name) ": the " (t.records.len()) " records most at risk" } (boxed(&name, &body)) } }
     };
+    // One picture per setting, of its strongest attack; the lists below hold all.
+    let strongest = |t: &&RiskTable| {
+        let arm = report.arms.iter().find(|a| a.setting == t.setting);
+        arm.and_then(Arm::strongest).is_none_or(|a| a.attack == t.attack)
+    };
+    let pictured: Vec<&RiskTable> = report.risk.iter().filter(strongest).collect();
     let rates: Vec<f64> = report.risk.iter().map(|t| t.flag_fpr).collect();
     let rate = rates.first().copied().unwrap_or_default();
     html! {
@@ -285,7 +291,7 @@ fn risk(report: &Report) -> Markup {
             "A member is flagged when its score passes the threshold at which a share of " (short(rate)) " of the non-members is flagged. "
             "A record found in most repeats is exposed by what it is, not by the luck of one training. Record numbers are positions in the data set as loaded, from 0."
         }
-        div.panels { @for t in &report.risk { (figures::stability(t)) } }
+        div.panels { @for t in pictured { (figures::stability(t)) } }
         @for pair in report.risk.iter().enumerate() { (table(pair)) }
     }
 }
@@ -313,6 +319,8 @@ fn tables(report: &Report) -> Markup {
             h3 { (attack_title(attack)) }
             (boxed(&attack_title(attack), &results(&rows)))
         }
+        details { summary { "Every proved bound: each delta, relation and accountant" } (boxed("Every proved bound", &every_upper(report))) }
+        details { summary { "Every measured bound, with its caveats" } (boxed("Every measured bound", &every_lower(report))) }
         h3 { "What a flag is worth" }
         (boxed("Share of flagged records that are members", &flags(report)))
     }
@@ -353,6 +361,50 @@ fn results(rows: &[(&Arm, &AttackSummary)]) -> Markup {
                         td.n { @match attack.lower() { Some(l) => { (epsilon(l.value)) @if !l.caveats.is_empty() { span.small { "with caveats" } } }, None => "no bound holds" } }
                         td { (verdict(attack.verdict.verdict)) }
                         td.n { (phi(attack, PhiDefinition::Paper)) } td.n { (phi(attack, PhiDefinition::Patent)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn every_upper(report: &Report) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th scope="col" { "Setting" } th.n scope="col" { "Proved" br; "epsilon \u{2264}" } th.n scope="col" { "Delta" }
+                th scope="col" { "Relation" } th scope="col" { "Unit" } th scope="col" { "Accountant" } th scope="col" { "Caveats" }
+            } }
+            tbody {
+                @for arm in &report.arms {
+                    @for u in &arm.epsilon_upper {
+                        tr {
+                            th scope="row" { (arm.setting) } td.n { (epsilon(u.value)) } td.n { (short(u.delta)) }
+                            td { (number::relation(u.relation)) } td { (number::unit(u.unit)) } td { (u.accountant) } td.wide { (u.caveats.join("; ")) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn every_lower(report: &Report) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th scope="col" { "Setting" } th scope="col" { "Attack" } th.n scope="col" { "Measured" br; "epsilon \u{2265}" } th.n scope="col" { "Delta" }
+                th scope="col" { "Relation" } th scope="col" { "Bound" } th.n scope="col" { "Confidence" } th scope="col" { "Caveats" }
+            } }
+            tbody {
+                @for arm in &report.arms {
+                    @for attack in &arm.attacks {
+                        @for l in &attack.epsilon_lower {
+                            tr {
+                                th scope="row" { (arm.setting) } td { (attack_title(attack)) } td.n { (epsilon(l.value)) } td.n { (short(l.delta)) }
+                                td { (number::relation(l.relation)) } td { (l.bound) } td.n { (short(l.confidence)) } td.wide { (l.caveats.join("; ")) }
+                            }
+                        }
                     }
                 }
             }

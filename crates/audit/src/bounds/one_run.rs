@@ -8,7 +8,8 @@ use crate::{Error, Roc};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guesses {
     /// Several pairs that depend on the number of candidates alone, each tested at `alpha / pairs` (Bonferroni):
-    /// the two halves, and the outermost `1/4`, `1/16`, `1/64`, ... of both ends and of the top end alone.
+    /// the two halves, and the outermost `1/4`, `1/16`, `1/64`, ... of both ends and of the top end alone, down to 8
+    /// guesses or to where delta lets nothing be shown.
     Geometric,
     /// So many highest and so many lowest, fixed before looking at any truth. Cut down to the number of candidates.
     Fixed {
@@ -53,24 +54,27 @@ fn largest_mean(guesses: u64, right: u64, q: Probability) -> f64 {
     if right == 0 {
         return 0.0;
     }
-    // Everything is relative to the largest probability met; a start that underflows is skipped in one step.
-    let mut count = right - 1;
-    let mut term = ln_probability(guesses, q, count).exp();
-    let mut sum = term;
+    // Far above the mean nothing is left to add: Bernstein puts P[X > start] below 1e-17, so the mean takes those as 0.
+    let mean = real(guesses) * q.yes;
+    let far = 9.0f64.mul_add((mean * q.no).sqrt(), mean + 60.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 60, cut down to the number of guesses"
+    )]
+    let start = (right - 1).min(far as u64);
     let odds = q.no / q.yes;
-    while count > 0 {
-        let next = if term > 1e-290 {
-            term * (real(count) / real(guesses - count + 1)) * odds
-        } else {
-            ln_probability(guesses, q, count - 1).exp()
-        };
+    let mut term = ln_probability(guesses, q, start).exp();
+    let mut sum = term;
+    for count in (1..=start).rev() {
+        // `term` is P[X = count], `next` is P[X = count - 1].
+        let next = term * (real(count) / real(guesses - count + 1)) * odds;
         let taken = real(right - count);
-        if next * taken < sum {
+        if next * taken <= sum {
             return sum / taken;
         }
         sum += next;
         term = next;
-        count -= 1;
     }
     sum / real(right)
 }
@@ -146,15 +150,25 @@ fn largest_refuted(
     low
 }
 
-/// Pairs (highest, lowest) for so many candidates.
-fn pairs(candidates: u64) -> Vec<(u64, u64)> {
+/// Pairs (highest, lowest) for so many candidates, most guesses first, as far as they can show anything.
+///
+/// The delta term alone is at least `2 m delta (1 - beta) / guesses`, so rules with few guesses can refute nothing
+/// however right they are. They are left out before looking, and the others need not pay for them.
+fn pairs(candidates: u64, alpha: f64, delta: f64) -> Vec<(u64, u64)> {
     let half = candidates / 2;
     let mut pairs = vec![(candidates - half, half)];
     let mut part = candidates / 4;
-    while part >= 8 && pairs.len() < 9 {
+    while part >= 8 {
         pairs.push((part / 2, part / 2));
         pairs.push((part, 0));
         part /= 4;
+    }
+    while let [_, .., last] = pairs[..] {
+        let each = alpha / real(pairs.len() as u64);
+        if 2.0 * real(candidates) * delta * (1.0 - each) < each * real(last.0 + last.1) {
+            break;
+        }
+        pairs.pop();
     }
     pairs
 }
@@ -177,7 +191,7 @@ impl OneRun {
         let all = order.len() as u64;
         match self.guesses {
             Guesses::Geometric => {
-                let pairs = pairs(all);
+                let pairs = pairs(all, alpha, delta);
                 let paid =
                     format!("the choice among {} guessing rules, by Bonferroni", pairs.len());
                 (pairs, order.to_vec(), paid)
@@ -205,7 +219,7 @@ impl OneRun {
                     )
                 };
                 let mut best = ((0, 0), -1.0);
-                for pair in pairs(tested.len() as u64) {
+                for pair in pairs(tested.len() as u64, alpha, delta) {
                     let pair_fits = pair.0 + pair.1 <= choosing.len() as u64;
                     let found = if pair_fits { epsilon(pair) } else { 0.0 };
                     if found > best.1 {
@@ -274,5 +288,64 @@ impl Bound for OneRun {
             caveat,
         };
         Ok(found.report(self, roc, conditions))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every `i`, from the probabilities themselves: near the mode, far above it, and below it.
+    #[test]
+    fn the_largest_mean_is_found_without_visiting_every_length() {
+        for (guesses, right) in [(5000, 5000), (5000, 2700), (5000, 2501), (5000, 1), (200, 200)] {
+            for epsilon in [0.0, 0.1, 1.0, 5.0] {
+                let q = Probability::of_right_guess(epsilon);
+                let (mut sum, mut slow) = (0.0, 0.0_f64);
+                for i in 1..=right {
+                    sum += ln_probability(guesses, q, right - i).exp();
+                    slow = slow.max(sum / real(i));
+                }
+                // Below the mode the first term is the answer, or it is too small to be a number.
+                let fast = largest_mean(guesses, right, q);
+                assert!(
+                    (fast - slow).abs() <= 1e-9 * slow,
+                    "{guesses} {right} {epsilon}: {fast} {slow}"
+                );
+            }
+        }
+    }
+
+    /// By hand: 100 candidates give halves of 50, quarters of 12 at both ends, 25 at the top; a sixteenth is under 8.
+    #[test]
+    fn the_rules_tried_depend_on_the_number_of_candidates_alone() {
+        assert_eq!(pairs(100, 0.05, 0.0), [(50, 50), (12, 12), (25, 0)]);
+        assert_eq!(pairs(7, 0.05, 0.0), [(4, 3)]);
+        assert_eq!(pairs(1, 0.05, 0.0), [(1, 0)]);
+        assert_eq!(pairs(1_000_000, 0.05, 0.0).len(), 17);
+        assert!(pairs(1_000_000, 0.05, 0.0).iter().all(|(a, b)| a + b <= 1_000_000));
+    }
+
+    /// 2 * 10^6 * 10^-5 = 20: nine rules at 0.05 / 9 need 20 / 0.0056 = 3,600 guesses, and the ninth has 3,906.
+    #[test]
+    fn rules_that_delta_makes_hopeless_are_left_out_and_not_paid_for() {
+        let kept = pairs(1_000_000, 0.05, 1e-5);
+        assert_eq!(kept.len(), 9);
+        assert_eq!(kept.last(), Some(&(3906, 0)));
+        assert_eq!(pairs(1000, 0.05, 0.5).len(), 1);
+        for (top, bottom) in pairs(1_000_000, 0.05, 0.0).into_iter().skip(11) {
+            let guesses = top + bottom;
+            let shown = epsilon_of_guesses(1_000_000, guesses, guesses, 0.05 / 11.0, 1e-5);
+            assert!(shown <= 0.0, "{guesses}: {shown}");
+        }
+    }
+
+    #[test]
+    fn right_guesses_are_members_at_the_top_and_non_members_at_the_bottom() {
+        let order = [true, false, true, true, false];
+        assert_eq!(right_guesses(&order, (2, 2)), 2);
+        assert_eq!(right_guesses(&order, (3, 1)), 3);
+        assert_eq!(right_guesses(&order, (0, 5)), 2);
+        assert_eq!(right_guesses(&order, (0, 0)), 0);
     }
 }

@@ -21,7 +21,8 @@ cargo xtask <task>
   generate [--check]  write docs/reference from the program itself; with --check only compare
   golden [--check] [NAME ...]
                       run golden/*.py into golden/*.json; with --check only compare
-  bench [NAME ...]    run the comparisons in bench/ and record them under bench/runs/
+  bench [-- ARGUMENTS]
+                      run the comparisons of bench/run.py and record them under bench/runs/
 ";
 
 fn main() -> ExitCode {
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         ["generate", "--check"] => generate::check(),
         ["golden", "--check", names @ ..] => golden::check(names),
         ["golden", names @ ..] => golden::write(names),
-        ["bench", names @ ..] => bench::run(names),
+        ["bench", arguments @ ..] => bench::measure(arguments),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -1,4 +1,10 @@
 //! Files of every form, whole and broken. The test writes each file it reads.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "support functions of tests fail loudly and are called with literals"
+)]
 use dosimeter_data::datasets::{
     BinaryFile, ColumnSpec, CsvTable, DatasetSpec, NpzTable, Outside, PackedBits, load,
 };

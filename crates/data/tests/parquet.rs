@@ -1,4 +1,10 @@
 //! Tables in Parquet, whole and broken.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::needless_pass_by_value,
+    reason = "support functions of tests fail loudly and are called with literals"
+)]
 use dosimeter_data::datasets::{DatasetSpec, load};
 use dosimeter_data::{Error, Inputs, Seed};
 use parquet::basic::Compression;

@@ -1,4 +1,5 @@
 //! Laws of seeds, splits, membership and class selection.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "support functions of tests fail loudly")]
 use dosimeter_data::{
     BalancedMembership, BitMatrix, Dataset, Error, Inputs, Membership, RecordId, Seed, Split,
     SplitSpec,

@@ -1,4 +1,5 @@
 //! Real files of the reference material, where it lies beside the project; skipped with a line otherwise.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "support functions of tests fail loudly")]
 use dosimeter_data::datasets::{BinaryFile, ColumnSpec, CsvTable, DatasetSpec, PackedBits, load};
 use dosimeter_data::{ColumnKind, Dataset, Inputs, Seed};
 use dosimeter_testing::shared;

@@ -113,6 +113,12 @@ pub enum Error {
         /// The epoch, from 0.
         epoch: usize,
     },
+    /// A network could not be built or queried.
+    #[error(transparent)]
+    Model(#[from] dosimeter_model::Error),
+    /// An attack network could not be fitted, or records could not be gathered.
+    #[error(transparent)]
+    Train(#[from] dosimeter_train::Error),
     /// The caller asked to stop.
     #[error("stopped on request")]
     Stopped,

@@ -18,17 +18,23 @@
 //! assert!(scores.judged[0].1 > scores.judged[1].1);
 //! # Ok::<(), dosimeter_attack::Error>(())
 //! ```
+mod adam;
 pub mod attack;
+mod dropout;
 pub mod error;
 pub mod knowledge;
 pub mod membership;
 pub mod mimicry;
 mod permutation;
+pub mod query;
+mod rank_one;
 pub mod signals;
+mod stack;
 
 pub use attack::{Access, Attack, Needs, Note, Outcome};
 pub use dosimeter_audit::Scores;
 pub use error::Error;
 pub use membership::{ATTACKS, Settings, configured};
 pub use mimicry::{Mimicry, ModelFacts};
+pub use query::query;
 pub use signals::{ModelSignals, Shadow, View};

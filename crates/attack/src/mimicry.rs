@@ -176,8 +176,9 @@ pub fn check_with(target: &ModelFacts, shadows: &[Shadow], tolerance: Tolerance)
         let values = || shadows.iter().map(|s| accuracy(&s.facts));
         let mean = values().sum::<f64>() / count;
         let variance = values().map(|a| (a - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        let allowed =
-            (tolerance.deviations * (variance * (1.0 + count.recip())).sqrt()) + tolerance.accuracy;
+        let allowed = tolerance
+            .deviations
+            .mul_add((variance * (1.0 + count.recip())).sqrt(), tolerance.accuracy);
         let target = accuracy(target);
         // Written so that an accuracy of NaN is a problem too.
         let near = (target - mean).abs() <= allowed;

@@ -55,16 +55,8 @@ impl ModelSignals {
     }
     /// Softmax of row `row`, written to `out` (`classes` numbers).
     pub fn probabilities_into(&self, row: usize, out: &mut [f32]) {
-        let logits = self.logits_of(row);
-        let top = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let mut sum = 0.0_f32;
-        for (p, &z) in out.iter_mut().zip(logits) {
-            *p = (z - top).exp();
-            sum += *p;
-        }
-        for p in out {
-            *p /= sum;
-        }
+        out.copy_from_slice(self.logits_of(row));
+        dosimeter_model::kernels::softmax_rows(out, self.classes, |_, _, _| ());
     }
     /// Checks shapes, label range, finiteness and uniqueness of records.
     ///

@@ -54,7 +54,7 @@ mod tests {
             last_layer_inputs: None,
         };
         let scores = LossThreshold.score(&View::new(&target, Seed::root(0)).unwrap()).unwrap();
-        let expected = [(5, -0.287_682_072), (3, -0.693_147_181), (4, -1.386_294_361)];
+        let expected = [(5, -0.287_682_072), (3, -std::f64::consts::LN_2), (4, -1.386_294_361)];
         assert_eq!(scores.judged.len(), 3);
         for ((record, score), (id, value)) in scores.judged.iter().zip(expected) {
             assert_eq!(record.0, id, "candidate order is kept");

@@ -551,3 +551,33 @@ fn a_spec_survives_writing_and_reading() {
         assert_eq!(serde_json::from_str::<DatasetSpec>(&text).unwrap(), spec, "{text}");
     }
 }
+
+// ---- the fixtures other crates' tests and the command line use
+
+#[test]
+fn the_fixtures_are_as_broken_as_their_names_say() {
+    let fixture = |name: &str| dosimeter_testing::workspace().join("fixtures").join(name);
+    let people = |name: &str| {
+        let mut table = csv(&fixture(name), "income");
+        let real = ColumnSpec::Real { low: 0.0, high: 100.0, outside: Outside::Refuse };
+        table.columns.insert("age".into(), real);
+        read(DatasetSpec::Csv(table))
+    };
+    assert_eq!(people("people.csv").unwrap().len(), 4);
+    assert_eq!(people("three-records.csv").unwrap().len(), 3);
+    for (name, expected) in [
+        ("ragged.csv", "row 3: 3 fields, needs 4"),
+        ("not-finite.csv", "row 3, field `age` is not finite"),
+        ("one-class.csv", "1 classes, needs at least 2"),
+    ] {
+        let error = people(name).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains(expected), "{error}");
+    }
+    for (name, expected) in [
+        ("class-missing.txt", "class 2 has no record"),
+        ("label-no-number.txt", "row 2, field `label` is not a class number"),
+    ] {
+        let error = read(DatasetSpec::Purchase(binary(&fixture(name)))).unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains(expected), "{error}");
+    }
+}

@@ -180,3 +180,59 @@ impl PlainOptimizer {
         self.0.step(graph, sum, normaliser);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosimeter_model::{Layer, Linear};
+
+    /// One weight at 2, one bias at 3.
+    fn graph() -> Graph {
+        let mut graph = Graph::new(vec![Layer::Linear(Linear { inputs: 1, outputs: 1 })]).unwrap();
+        graph.parameters_mut().copy_from_slice(&[2.0, 3.0]);
+        graph
+    }
+    fn after(optimizer: Optimizer, l2: f64, sums: &[[f32; 2]], normaliser: f64) -> Vec<f32> {
+        let mut graph = graph();
+        let mut plain = PlainOptimizer::new(optimizer, l2, &graph);
+        for sum in sums {
+            plain.step(&mut graph, sum, normaliser);
+        }
+        graph.parameters().to_vec()
+    }
+    fn assert_near(got: &[f32], right: [f64; 2]) {
+        for (g, r) in got.iter().zip(right) {
+            assert!((f64::from(*g) - r).abs() < 2e-6, "{got:?}, not {right:?}");
+        }
+    }
+
+    /// Mean gradients (1, -1) then (3, -3). First step: m = 0.1, v = 0.001, corrected 1 and 1: a whole rate. Second:
+    /// m = 0.09 + 0.3 = 0.39, corrected by 0.19: 2.052632; v = 0.000999 + 0.009 = 0.009999, corrected by 0.001999:
+    /// 5.002001, its root 2.236516; the quotient is 0.917781 of a rate.
+    #[test]
+    fn two_steps_of_adam_are_as_by_hand() {
+        let sums = [[4.0, -4.0], [12.0, -12.0]];
+        let got = after(Optimizer::adam(0.1), 0.0, &sums[..1], 4.0);
+        assert_near(&got, [1.9, 3.1]);
+        let got = after(Optimizer::adam(0.1), 0.0, &sums, 4.0);
+        assert_near(&got, [1.808_221_9, 3.191_778_1]);
+    }
+
+    /// Velocity 1, then 0.5 + 2 = 2.5; rate 0.1: 2 - 0.1 - 0.25. Without momentum 2 - 0.1 - 0.2.
+    #[test]
+    fn gradient_descent_is_as_by_hand_with_and_without_momentum() {
+        let sums = [[2.0, 0.0], [4.0, 0.0]];
+        let momentum = Optimizer::Sgd { learning_rate: 0.1, momentum: 0.5 };
+        assert_near(&after(momentum, 0.0, &sums, 2.0), [1.65, 3.0]);
+        assert_near(&after(Optimizer::sgd(0.1), 0.0, &sums, 2.0), [1.7, 3.0]);
+    }
+
+    /// No gradient at all: the weight shrinks by rate * l2 * weight = 0.1 * 0.5 * 2, the bias stays. It does so by the
+    /// same amount whatever the normaliser, for it is no part of the sum.
+    #[test]
+    fn regularisation_pulls_weights_only_and_is_not_divided() {
+        for normaliser in [1.0, 128.0] {
+            assert_near(&after(Optimizer::sgd(0.1), 0.5, &[[0.0, 0.0]], normaliser), [1.9, 3.0]);
+        }
+    }
+}

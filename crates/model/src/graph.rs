@@ -392,18 +392,15 @@ impl Graph {
 fn encode(block: &Rows<'_>, workspace: &mut Workspace, for_gradient: bool) -> bool {
     let Rows::Bits { width, words } = *block else { return false };
     let ones: u64 = words.iter().map(|w| u64::from(w.count_ones())).sum();
-    let words_per_row = width.div_ceil(64);
     if (ones as f64) < SPARSE_BELOW * (block.len() * width) as f64 {
-        workspace.by_record.set_bits(words, words_per_row);
+        workspace.by_record.set_bits(words, width.div_ceil(64));
         if for_gradient {
             workspace.by_input.transpose_of(&workspace.by_record, width);
         }
         return true;
     }
     workspace.expanded.clear();
-    for row in words.chunks_exact(words_per_row) {
-        workspace.expanded.extend((0..width).map(|j| ((row[j / 64] >> (j % 64)) & 1) as f32));
-    }
+    kernels::expand_bits(words, width, &mut workspace.expanded);
     false
 }
 

@@ -111,8 +111,8 @@ impl Loss {
                         let (z, t) = (*value, target(row, output));
                         // ln(1 + e^z) - t z without overflow; NaN stays NaN.
                         let positive = if z < 0.0 { 0.0 } else { z };
-                        sum += t.mul_add(-z, positive) + (-z.abs()).exp().ln_1p();
-                        *value = 1.0 / (1.0 + (-z).exp()) - t;
+                        sum += t.mul_add(-z, positive) + kernels::exp_of(-z.abs()).ln_1p();
+                        *value = kernels::sigmoid_of(z) - t;
                     }
                     losses.push(sum);
                 }

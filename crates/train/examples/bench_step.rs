@@ -3,14 +3,16 @@
 //! A step is forward, cross-entropy and backward, for the private steps also per-record norms, clipping, the clipped
 //! sum and noise, then Adam; the batch of 128 records is fixed. Variants: `plain-adam`; `dp-adam` with the fast
 //! generator and float sampler; `dp-adam chacha` with ChaCha20 and float sampler; `dp-adam exact` with ChaCha20 and the
-//! exact sampler; `clipped sum` and `noise fast` are parts of a step. The last line is the matrix product's peak.
+//! exact sampler; `clipped sum`, `noise fast` and `products` (the matrix products of a dense step) are parts of a step. The last line is the matrix product's peak.
 //!
 //! `bench_step [--case small|large|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S]`
 #![expect(clippy::print_stdout, reason = "a bench program talks")]
 use cpu_time::ThreadTime;
 use dosimeter_data::Seed;
 use dosimeter_model::kernels::{self, Matrix, Write};
-use dosimeter_model::{Activation, Examples, Graph, Loss, Rows, Targets, Workspace, zoo};
+use dosimeter_model::{
+    Activation, Examples, Graph, Layer, Linear, Loss, Rows, Targets, Workspace, zoo,
+};
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
     Bounded, Generator, Ledger, NoiseMultiplier, NoiseRng, NoiseSource, Sampler, Unit,
@@ -44,8 +46,15 @@ const CASES: [Case; 2] = [
 const CLASSES: usize = 100;
 
 /// What is timed.
-const VARIANTS: [&str; 6] =
-    ["plain-adam", "dp-adam", "dp-adam chacha", "dp-adam exact", "clipped sum", "noise fast"];
+const VARIANTS: [&str; 7] = [
+    "plain-adam",
+    "dp-adam",
+    "dp-adam chacha",
+    "dp-adam exact",
+    "clipped sum",
+    "noise fast",
+    "products",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -78,6 +87,8 @@ struct Step {
     ledger: Ledger,
     mechanism: Gaussian,
     noise: NoiseRng,
+    scratch: Vec<f32>,
+    results: Vec<f32>,
 }
 impl Step {
     fn run(&mut self, variant: &str, examples: &Examples<'_>) -> Result<(), Box<dyn Error>> {
@@ -86,6 +97,10 @@ impl Step {
             "plain-adam" => {
                 self.graph.gradient_sum(examples, workspace, sum, Write::Overwrite)?;
                 self.plain.step(&mut self.graph, sum, BATCH as f64);
+                return Ok(());
+            }
+            "products" => {
+                self.products();
                 return Ok(());
             }
             "noise fast" => {}
@@ -109,6 +124,29 @@ impl Step {
             self.sum = self.private.step(&mut self.graph, released, BATCH as f64);
         }
         Ok(())
+    }
+
+    /// The matrix products of a dense step alone: forward and weight gradient of every linear layer, input gradient
+    /// of all but the first.
+    fn products(&mut self) {
+        let mut offset = 0;
+        for (i, layer) in self.graph.layers().iter().enumerate() {
+            let Layer::Linear(Linear { inputs, outputs }) = *layer else { continue };
+            let weights = &self.graph.parameters()[offset..offset + inputs * outputs];
+            let weights = Matrix::new(weights, inputs, outputs);
+            let x = &self.scratch[..BATCH * inputs];
+            let (y, rest) = self.results.split_at_mut(BATCH * outputs);
+            kernels::matmul(Matrix::new(x, BATCH, inputs), weights, y, Write::Overwrite);
+            if i > 0 {
+                let (g, y) = (&mut rest[..BATCH * inputs], Matrix::new(y, BATCH, outputs));
+                kernels::matmul(y, weights.transposed(), g, Write::Overwrite);
+            }
+            let sum = &mut self.sum[offset..offset + inputs * outputs];
+            let (x, y) =
+                (Matrix::new(x, BATCH, inputs).transposed(), Matrix::new(y, BATCH, outputs));
+            kernels::matmul(x, y, sum, Write::Overwrite);
+            offset += inputs * outputs + outputs;
+        }
     }
 }
 
@@ -150,6 +188,8 @@ fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), 
         ledger: Ledger::new(Unit::Record),
         mechanism: Gaussian { noise_multiplier: NoiseMultiplier::new(1.0)? },
         noise: NoiseRng::with_source(source, seed.child("noise").bytes())?,
+        scratch: vec![0.01; BATCH * case.inputs],
+        results: vec![0.0; BATCH * 2 * case.inputs],
         graph,
     };
     let warm_up = Instant::now();
@@ -192,7 +232,7 @@ fn peak() {
     let (a, mut c) = (vec![1.0_f32; n * n], vec![0.0; n * n]);
     let mut best = f64::INFINITY;
     for _ in 0..60 {
-        let from = Instant::now();
+        let from = ThreadTime::now();
         kernels::matmul(Matrix::new(&a, n, n), Matrix::new(&a, n, n), &mut c, Write::Overwrite);
         best = best.min(from.elapsed().as_secs_f64());
     }

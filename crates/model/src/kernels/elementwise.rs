@@ -36,11 +36,17 @@ fn limit(x: f32, limit: f32) -> f32 {
     if x < -limit { -limit } else { x }
 }
 
+/// `e^x`, for `|x| <= 87`.
 #[inline(always)]
-fn exp_of(x: f32) -> f32 {
+pub(crate) fn exp_of(x: f32) -> f32 {
     // e^-87 = 1.6e-38 is the least normal result; smaller arguments give that instead of a subnormal or 0.
     let (m, s) = reduced_exp(limit(x, 87.0));
     s.mul_add(m, s)
+}
+
+#[inline(always)]
+pub(crate) fn sigmoid_of(x: f32) -> f32 {
+    1.0 / (1.0 + exp_of(-x))
 }
 
 #[inline(always)]
@@ -85,7 +91,7 @@ pub fn sigmoid(values: &mut [f32]) {
         #[inline(always)]
         || {
             for x in values {
-                *x = 1.0 / (1.0 + exp_of(-*x));
+                *x = sigmoid_of(*x);
             }
         },
     );

@@ -14,29 +14,25 @@ pub use elementwise::{
     axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale, sigmoid, sigmoid_gradient,
     softmax_rows, tanh, tanh_gradient,
 };
+pub(crate) use elementwise::{exp_of, sigmoid_of};
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
 pub use reduction::{dot, squared_norm, sum_rows};
-pub use row_sum::{RowLists, sum_listed_rows};
+pub use row_sum::{RowLists, expand_bits, sum_listed_rows};
 
-/// The kernels in use: the matrix product's and the elementwise functions' instruction sets.
+/// The matrix product in use, the one primitive whose last bits depend on the instruction set.
 ///
-/// Goes into provenance: results are bit-identical between two runs that name the same kernels.
+/// Goes into provenance: two runs that name the same kernel give the same bits.
 #[must_use]
 pub fn kernel_name() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
-        // The first choice repeats what `gemm` 0.19 looks for, the second what `pulp` 0.22 does.
-        let product = if std::is_x86_feature_detected!("avx512f") {
-            "avx512f"
+        // What `gemm` 0.19 looks for, in its order.
+        if std::is_x86_feature_detected!("avx512f") {
+            "gemm-0.19/avx512f"
         } else if std::is_x86_feature_detected!("fma") {
-            "fma"
+            "gemm-0.19/fma"
         } else {
-            "scalar"
-        };
-        match product {
-            "avx512f" => "gemm-0.19/avx512f",
-            "fma" => "gemm-0.19/fma",
-            _ => "gemm-0.19/scalar",
+            "gemm-0.19/scalar"
         }
     }
     #[cfg(target_arch = "aarch64")]

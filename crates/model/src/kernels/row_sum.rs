@@ -79,6 +79,31 @@ impl RowLists {
     }
 }
 
+/// Writes bits out as 0.0 and 1.0: each row of `width.div_ceil(64)` words becomes `width` numbers, appended to `out`.
+///
+/// # Panics
+/// If `width` is 0 and there are words.
+pub fn expand_bits(words: &[u64], width: usize, out: &mut Vec<f32>) {
+    let first = out.len();
+    out.resize(first + words.len() / width.div_ceil(64) * width, 0.0);
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let rows = out[first..].chunks_exact_mut(width);
+            for (row, words) in rows.zip(words.chunks_exact(width.div_ceil(64))) {
+                for (numbers, word) in row.chunks_mut(64).zip(words) {
+                    let halves = [*word as u32, (*word >> 32) as u32];
+                    for (numbers, half) in numbers.chunks_mut(32).zip(halves) {
+                        for (j, x) in numbers.iter_mut().enumerate() {
+                            *x = ((half >> j) & 1) as i32 as f32;
+                        }
+                    }
+                }
+            }
+        },
+    );
+}
+
 /// A matrix above this many bytes is walked in column tiles, so that a tile of it stays in the second-level cache.
 const TILE_ABOVE: usize = 1 << 18;
 
@@ -185,6 +210,19 @@ mod tests {
         assert_eq!(transposed.len(), 70);
         assert_eq!((transposed.list(0), transposed.list(1)), (&[0][..], &[1][..]));
         assert_eq!((transposed.list(65), transposed.list(2)), (&[0][..], &[][..]));
+    }
+
+    #[test]
+    fn bits_are_written_out_one_by_one() {
+        let words = [1 << 63 | 0b101, 0b10, u64::MAX, 0];
+        let mut out = vec![7.0];
+        expand_bits(&words, 66, &mut out);
+        assert_eq!(out.len(), 1 + 2 * 66);
+        for (i, x) in out[1..].iter().enumerate() {
+            let (row, j) = (i / 66, i % 66);
+            let right = (words[2 * row + j / 64] >> (j % 64)) & 1 == 1;
+            assert_eq!(*x, f32::from(u8::from(right)), "bit {j} of row {row}");
+        }
     }
 
     /// Numbers are small whole ones, so every order of addition gives the same exact sum.

@@ -1,5 +1,10 @@
 //! The fast paths against slow obvious ones: one record at a time, finite differences, dense against sparse.
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(
+    clippy::suboptimal_flops,
+    clippy::imprecise_flops,
+    reason = "an oracle is written as in the books"
+)]
 use dosimeter_model::kernels::{self, Matrix, Write};
 use dosimeter_model::{
     Activation, Examples, Graph, Layer, Linear, Loss, RECORD_BLOCK, Rows, Targets, Workspace, zoo,

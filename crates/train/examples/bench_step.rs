@@ -158,7 +158,7 @@ fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), 
     for row in 0..BATCH {
         for j in 0..case.inputs {
             let u = f64::from(rng.next_u32()) / f64::from(u32::MAX);
-            values.push((2.0 * u - 1.0) as f32);
+            values.push(2.0_f64.mul_add(u, -1.0) as f32);
             words[row * words_per_row + j / 64] |= u64::from(u < case.density) << (j % 64);
         }
     }

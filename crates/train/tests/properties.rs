@@ -244,7 +244,7 @@ fn what_cannot_be_trained_is_refused_before_training() {
         Recipe { arm: Arm::ClipOnly { clipping_norm: f64::NAN }, ..good.clone() },
         Recipe {
             architecture: Architecture { hidden: vec![4, 0], activation: Activation::Relu },
-            ..good.clone()
+            ..good
         },
     ];
     for bad in &bad_numbers {
@@ -290,8 +290,9 @@ fn recipes_survive_json_and_unknown_keys_are_refused() {
 fn a_small_classifier_learns_exclusive_or_and_keeps_its_best_epoch() {
     let mut rng = Seed::root(9).rng();
     let mut draw = |n: usize| {
-        let features: Vec<f32> =
-            (0..2 * n).map(|_| f64::from(rng.next_u32()) as f32 / 2_147_483_648.0 - 1.0).collect();
+        let features: Vec<f32> = (0..2 * n)
+            .map(|_| (f64::from(rng.next_u32()) / 2_147_483_648.0 - 1.0) as f32)
+            .collect();
         let labels: Vec<u32> =
             features.chunks(2).map(|x| u32::from((x[0] > 0.0) != (x[1] > 0.0))).collect();
         (features, labels)

@@ -255,7 +255,7 @@ mod tests {
         let steps = 200_000;
         (0..=steps)
             .map(|i| {
-                let x = from + (to - from) * (i as f32 / steps as f32);
+                let x = (to - from).mul_add(i as f32 / steps as f32, from);
                 let y = exact(f64::from(x));
                 ((f64::from(fast(x)) - y) / y).abs()
             })

@@ -119,6 +119,7 @@ fn part_of_product(
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these values are exact")]
 mod tests {
     use super::*;
 

@@ -63,6 +63,7 @@ pub fn sum_rows(rows: &[f32], out: &mut [f32]) {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these values are exact")]
 mod tests {
     use super::*;
 

@@ -196,6 +196,7 @@ pub fn sum_listed_rows(
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "these values are exact")]
 mod tests {
     use super::*;
 

@@ -49,6 +49,10 @@ checked!(/// Poisson inclusion probability, in `(0, 1]`.
     SamplingRate, "sampling rate", "in (0, 1]", |x| x > 0.0 && x <= 1.0);
 checked!(/// Laplace noise scale over L1 sensitivity, finite and above 0.
     LaplaceScale, "Laplace scale", "finite and above 0", |x| x > 0.0 && x.is_finite());
+impl Delta {
+    /// Certain failure: every mechanism is (0, 1)-DP.
+    pub const ONE: Self = Self(1.0);
+}
 
 /// Privacy loss bound in nats: at least 0, or [`Epsilon::UNBOUNDED`] (a tagged value, never written as a float infinity).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]

@@ -1,4 +1,25 @@
 //! Accountants: from a ledger to `epsilon_upper`.
+//!
+//! | name | what | bound? |
+//! |---|---|---|
+//! | `pld` | privacy loss distributions, composed numerically; the tightest | yes |
+//! | `rdp` | Rényi differential privacy at fixed orders; fast and classic | yes |
+//! | `gdp` | central limit theorem; for comparison only | **no** |
+//! | `basic` | adds up epsilon; for a handful of releases | yes |
+//!
+//! Every accountant gives epsilon 0 for an empty ledger and for delta 1, never a negative or NaN epsilon, and
+//! [`Epsilon::UNBOUNDED`] where it cannot prove anything.
+mod basic;
+mod gdp;
+pub mod pld;
+pub mod rdp;
+pub(crate) mod releases;
+
+pub use basic::Basic;
+pub use gdp::Gdp;
+pub use pld::Pld;
+pub use rdp::Rdp;
+
 use crate::{Delta, Epsilon, Event, Ledger, Relation};
 
 /// An accountant that cannot vouch for an event or relation says so instead of guessing.
@@ -34,4 +55,10 @@ pub trait Accountant: Sync {
 }
 
 /// Every accountant, the default first.
-pub const ACCOUNTANTS: &[&dyn Accountant] = &[];
+pub const ACCOUNTANTS: &[&dyn Accountant] = &[&Pld, &Rdp, &Gdp, &Basic];
+
+/// The accountant called `name`.
+#[must_use]
+pub fn accountant(name: &str) -> Option<&'static dyn Accountant> {
+    ACCOUNTANTS.iter().copied().find(|a| a.name() == name)
+}

@@ -1,0 +1,379 @@
+//! Composition of many releases.
+use super::atoms::Atoms;
+use super::lattice::Lattice;
+use crate::Epsilon;
+use crate::accountants::releases::Release;
+use realfft::RealFftPlanner;
+use realfft::num_complex::Complex64;
+use std::cell::RefCell;
+
+/// Relative excess of epsilon that each stage of the composition may cause.
+const TOLERANCE: f64 = 4e-5;
+/// Transforms up to this length need no second stage.
+const ONE_STAGE: f64 = 32_768.0;
+/// Longest transform: bounds memory to about 50 MB whatever is asked. Beyond, the grid gets coarser: looser, still a bound.
+const LONGEST: f64 = 1_048_576.0;
+/// Tilted mass that may lie outside a window, relative to what decides.
+const OUTSIDE: f64 = 1e-12;
+/// Plain mass above a window that may be added to delta, relative to delta.
+const ADDED: f64 = 1e-6;
+
+/// Candidates for the tilt: eight to the decade.
+fn tilts() -> impl Iterator<Item = f64> {
+    (-16..=48_i32).map(|k| 10.0_f64.powf(f64::from(k) / 8.0))
+}
+
+/// Epsilon of all releases in one direction at `delta` in `(0, 1)`.
+/// Nothing at or below `floor` is of interest: then `floor` comes back.
+pub(super) fn epsilon(list: &[(Release, u64)], reversed: bool, delta: f64, floor: f64) -> f64 {
+    let mut plan = Plan::new(list, reversed, delta);
+    // The Rényi bound alone may settle it.
+    if plan.guess * (1.0 + 1e-6) <= floor {
+        return floor;
+    }
+    let mut best = f64::INFINITY;
+    for _ in 0..6 {
+        let Some(lattice) = plan.compose() else { return best };
+        let (found, slope) = lattice.epsilon(plan.tilt, delta);
+        // Each pass is a bound of its own. The next one is better if the guesses behind this one were far off: the excess
+        // of a stage is count (slope + 1) step^2 / 12, and rounding errors are small only near the loss that the tilt aims at.
+        let gain = best - found;
+        best = best.min(found);
+        let tilt = plan.saddle(best.max(1e-12));
+        let step_is_fine = found / (slope + 1.0) >= 0.6 * plan.guess / (plan.slope + 1.0);
+        let tilt_is_near = tilt <= 1.5 * plan.tilt && plan.tilt <= 1.5 * tilt;
+        if best == 0.0 || (step_is_fine && tilt_is_near) || gain < 1e-5 * best {
+            break;
+        }
+        if best.is_finite() {
+            plan.guess = best.max(1e-12);
+            plan.slope = slope;
+        }
+        plan.tilt = tilt;
+    }
+    best
+}
+
+/// Delta of all releases in one direction at each of `epsilons`.
+pub(super) fn profile(list: &[(Release, u64)], reversed: bool, epsilons: &[Epsilon]) -> Vec<f64> {
+    let mut plan = Plan::new(list, reversed, 1e-3);
+    // A small tilt serves all epsilons alike; the window then holds all but 1e-12.
+    plan.tilt = 1e-3;
+    let lattice = plan.compose();
+    epsilons
+        .iter()
+        .map(|e| match &lattice {
+            Some(lattice) if !e.is_unbounded() => lattice.delta(plan.tilt, e.get()).min(1.0),
+            Some(_) => 0.0,
+            None => 1.0,
+        })
+        .collect()
+}
+
+/// Where a sum lies.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    low: f64,
+    high: f64,
+    /// Extra tilt at which Chernoff's bound on what lies above is small.
+    exponent: f64,
+    /// Logarithm of what the bound should come to.
+    log_plain: f64,
+}
+impl Window {
+    fn width(self) -> f64 {
+        self.high - self.low
+    }
+}
+
+struct Part {
+    release: Release,
+    count: u64,
+    atoms: Atoms,
+}
+
+/// What is to be composed, and the choices made for it.
+struct Plan {
+    parts: Vec<Part>,
+    reversed: bool,
+    delta: f64,
+    /// Exponent of the tilt; near the slope of `-ln delta` over epsilon.
+    tilt: f64,
+    /// What epsilon is about.
+    guess: f64,
+    /// What `-d ln delta / d epsilon` is about.
+    slope: f64,
+}
+
+impl Plan {
+    fn new(list: &[(Release, u64)], reversed: bool, delta: f64) -> Self {
+        let total: f64 = list.iter().map(|(_, n)| *n as f64).sum();
+        let parts: Vec<Part> = list
+            .iter()
+            .map(|&(release, count)| {
+                let mut atoms = Atoms::of(release, reversed);
+                atoms.truncate(ADDED * delta / total);
+                Part { release, count, atoms }
+            })
+            .collect();
+        let mut plan = Self { parts, reversed, delta, tilt: 1.0, guess: f64::INFINITY, slope: 1.0 };
+        // The Rényi bound and its order: delta <= M(t) e^(-t epsilon) t^t / (1 + t)^(1 + t).
+        for t in tilts() {
+            let bound = (plan.log_moment(t) - delta.ln() + t * t.ln() - (1.0 + t) * t.ln_1p()) / t;
+            if bound < plan.guess {
+                (plan.guess, plan.tilt) = (bound, t);
+            }
+        }
+        plan.guess = plan.guess.max(1e-9);
+        plan.slope = plan.tilt;
+        plan
+    }
+
+    /// The tilt that makes `epsilon` the mean of the composed law, or nearly.
+    fn saddle(&self, epsilon: f64) -> f64 {
+        let height = |t: f64| self.log_moment(t) - t * epsilon;
+        tilts()
+            .map(|t| (t, height(t)))
+            .fold((1.0, f64::INFINITY), |a, b| if b.1 < a.1 { b } else { a })
+            .0
+    }
+
+    fn log_moment(&self, tilt: f64) -> f64 {
+        self.parts.iter().map(|p| p.count as f64 * p.atoms.log_moment(tilt)).sum()
+    }
+
+    /// Largest grid step whose excess over `count` releases is within tolerance.
+    fn step(&self, count: f64) -> f64 {
+        (12.0 * TOLERANCE * self.guess / (count * (self.slope + 1.0))).sqrt()
+    }
+
+    /// The composed law, or `None` if numbers leave the range of `f64`.
+    fn compose(&mut self) -> Option<Lattice> {
+        if !self.guess.is_finite() || !self.tilt.is_finite() {
+            return None;
+        }
+        let total: f64 = self.parts.iter().map(|p| p.count as f64).sum();
+        let all: Vec<(&Atoms, f64)> =
+            self.parts.iter().map(|p| (&p.atoms, p.count as f64)).collect();
+        let window = self.window(&all, 1.0);
+        if !window.width().is_finite() {
+            return None;
+        }
+        if let Some(step) = self.common_step() {
+            // Randomized response at one epsilon lives on a grid of its own.
+            let lattices = self.lattices(step, total)?;
+            let parts: Vec<(&Lattice, u64)> =
+                lattices.iter().zip(&self.parts).map(|(l, p)| (l, p.count)).collect();
+            return convolve(&parts, self.tilt, window);
+        }
+        let step = self.step(total);
+        if window.width() / step <= ONE_STAGE {
+            let step = self.align(step);
+            let lattices = self.lattices(step, total)?;
+            let parts: Vec<(&Lattice, u64)> =
+                lattices.iter().zip(&self.parts).map(|(l, p)| (l, p.count)).collect();
+            return convolve(&parts, self.tilt, window);
+        }
+        self.two_stages(window, total)
+    }
+
+    /// First each release `f` times on a grid fine enough for the whole, then the results on a grid fine enough for the
+    /// few that are left: the law of a sum of `f` is `sqrt(f)` times as wide.
+    fn two_stages(&mut self, window: Window, total: f64) -> Option<Lattice> {
+        let mut fine = self.step(total);
+        let mut groups = Vec::new();
+        let mut widest = 0.0_f64;
+        for part in &self.parts {
+            let group = if part.count < 16 { 1 } else { (part.count as f64).sqrt().round() as u64 };
+            let times = part.count / group;
+            let inner = self.window(&[(&part.atoms, group as f64)], times as f64);
+            widest = widest.max(inner.width());
+            groups.push((group, times, part.count % group, inner));
+        }
+        if widest / fine > LONGEST {
+            fine = widest / LONGEST;
+        }
+        let left: u64 = groups.iter().map(|(_, times, rest, _)| times + rest).sum();
+        let mut coarse = self.step(left as f64).max(fine);
+        if window.width() / coarse > LONGEST {
+            coarse = window.width() / LONGEST;
+        }
+        let mut lattices = Vec::new();
+        for (part, &(group, times, rest, inner)) in self.parts.iter().zip(&groups) {
+            if group == 1 {
+                lattices.push((self.lattice(part, coarse, total)?, times));
+                continue;
+            }
+            let one = self.lattice(part, fine, total)?;
+            let many = convolve(&[(&one, group)], self.tilt, inner)?;
+            lattices.push((many.coarsen(coarse, self.tilt), times));
+            if rest > 0 {
+                lattices.push((one.coarsen(coarse, self.tilt), rest));
+            }
+        }
+        let parts: Vec<(&Lattice, u64)> = lattices.iter().map(|(l, n)| (l, *n)).collect();
+        convolve(&parts, self.tilt, window)
+    }
+
+    /// The grid step shared by all releases if each has losses -e, 0 and e only.
+    fn common_step(&self) -> Option<f64> {
+        let mut steps = self.parts.iter().map(|p| match p.release {
+            Release::Response { epsilon, .. } => Some(epsilon),
+            _ => None,
+        });
+        let first = steps.next().flatten()?;
+        steps.all(|s| s.is_some_and(|s| s == first)).then_some(first)
+    }
+
+    /// A step at most `step` that puts the largest loss of a bounded release on the grid: its point mass then stays whole.
+    fn align(&self, step: f64) -> f64 {
+        let bounded = self.parts.iter().map(|p| p.release.pure_epsilon()).find(|e| e.is_finite());
+        bounded.map_or(step, |largest| largest / (largest / step).ceil())
+    }
+
+    fn lattices(&self, step: f64, total: f64) -> Option<Vec<Lattice>> {
+        self.parts.iter().map(|part| self.lattice(part, step, total)).collect()
+    }
+
+    fn lattice(&self, part: &Part, step: f64, total: f64) -> Option<Lattice> {
+        let (low, high) = part.atoms.support(self.tilt, OUTSIDE / total);
+        if !((high - low) / step < 64.0 * LONGEST) || !(high / step).is_finite() {
+            return None;
+        }
+        let norm = part.atoms.log_moment(self.tilt);
+        let lattice = Lattice::of(part.release, self.reversed, step, low, high, self.tilt, norm);
+        lattice.log_norm.is_finite().then_some(lattice)
+    }
+
+    /// Where the sum of `parts` lies, but for the tolerated masses, when it will be repeated `repeated` times. Chernoff.
+    fn window(&self, parts: &[(&Atoms, f64)], repeated: f64) -> Window {
+        let moment = |t: f64| parts.iter().map(|(a, n)| n * a.log_moment(t)).sum::<f64>();
+        let here = moment(self.tilt);
+        let (mut mean, mut variance) = (0.0, 0.0);
+        for (atoms, count) in parts {
+            let (m, v) = atoms.tilted_moments(self.tilt);
+            mean += count * m;
+            variance += count * v;
+        }
+        let depth = (repeated / OUTSIDE).ln();
+        let log_plain = (ADDED * self.delta / repeated).ln();
+        let start = (2.0 * depth / variance.max(1e-300)).sqrt();
+        let (mut low, mut high, mut exponent) = (f64::NEG_INFINITY, f64::INFINITY, start);
+        for k in -3..=14_i32 {
+            let t = start * 2.0_f64.powf(-0.5 * f64::from(k));
+            let up = moment(self.tilt + t);
+            let tilted = (up - here + depth) / t;
+            let plain = (up - log_plain) / (self.tilt + t);
+            if tilted.max(plain) < high {
+                (high, exponent) = (tilted.max(plain), t);
+            }
+            low = low.max((here - moment(self.tilt - t) - depth) / t);
+        }
+        // Bounded releases end where they end.
+        high = high.min(parts.iter().map(|(a, n)| n * a.largest()).sum());
+        Window { low: low.min(mean), high: high.max(mean), exponent, log_plain }
+    }
+}
+
+thread_local! {
+    static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
+}
+
+/// Smallest `2^k` or `3 * 2^k` that is at least `least`.
+fn transform_length(least: usize) -> usize {
+    let power = least.max(16).next_power_of_two();
+    if power / 4 * 3 >= least { power / 4 * 3 } else { power }
+}
+
+/// The law of `count` copies of each lattice, all added up; grids must be equal.
+///
+/// The transform is as long as the window: what lies outside wraps around to the wrong loss. From below that is an
+/// addition. From above it is an addition too, and the mass it should have been is bounded and put at infinity.
+fn convolve(parts: &[(&Lattice, u64)], tilt: f64, window: Window) -> Option<Lattice> {
+    let step = parts.first()?.0.step;
+    let low = (window.low / step).floor();
+    let least = (window.high / step).ceil() - low + 2.0;
+    if !(least <= 4.0 * LONGEST) || low.abs() > 1e15 {
+        return None;
+    }
+    let length = transform_length(least as usize);
+    let low = low as i64;
+    let (forward, inverse) =
+        PLANNER.with_borrow_mut(|p| (p.plan_fft_forward(length), p.plan_fft_inverse(length)));
+    let mut spectrum = vec![Complex64::new(1.0, 0.0); length / 2 + 1];
+    let mut buffer = vec![0.0; length];
+    let mut transformed = forward.make_output_vec();
+    let mut scratch = forward.make_scratch_vec();
+    let (mut log_norm, mut infinity, mut plain_top) = (0.0, 0.0, f64::INFINITY);
+    for (lattice, count) in parts {
+        buffer.fill(0.0);
+        let start = lattice.first.rem_euclid(length as i64) as usize;
+        for (i, m) in lattice.mass.iter().enumerate() {
+            buffer[(start + i) % length] += m;
+        }
+        forward.process_with_scratch(&mut buffer, &mut transformed, &mut scratch).ok()?;
+        for (total, value) in spectrum.iter_mut().zip(&transformed) {
+            *total *= power(*value, *count);
+        }
+        log_norm += *count as f64 * lattice.log_norm;
+        infinity += *count as f64 * lattice.infinity;
+    }
+    // The transform of a real law is real at both ends; rounding may say otherwise.
+    let end = spectrum.len() - 1;
+    spectrum[0].im = 0.0;
+    if length % 2 == 0 {
+        spectrum[end].im = 0.0;
+    }
+    // |X|^(n - 1) is at most |X|^(n / 2) for n >= 2.
+    let size = 2.0 * spectrum.iter().map(|v| v.norm_sqr().sqrt().sqrt()).sum::<f64>();
+    let mut scratch = inverse.make_scratch_vec();
+    inverse.process_with_scratch(&mut spectrum, &mut buffer, &mut scratch).ok()?;
+    let scale = (length as f64).recip();
+    let start = low.rem_euclid(length as i64) as usize;
+    // Rounding: each value of a transform is good to a few units in the last place of the largest, a power multiplies
+    // relative errors by its exponent. Added to every point, so that what is lost in noise is never missed.
+    let copies: f64 = parts.iter().map(|(_, n)| *n as f64).sum();
+    let noise = 4e-16 * copies * scale * size;
+    let mut mass = Vec::with_capacity(length);
+    for value in buffer[start..].iter().chain(&buffer[..start]) {
+        mass.push((value * scale).max(0.0) + noise);
+    }
+    // What lies at or above low + length steps has wrapped around: bound it by Chernoff on the very lattices used.
+    let top = (low + length as i64) as f64 * step;
+    let highest: i128 = parts
+        .iter()
+        .map(|(l, n)| i128::from(*n) * (i128::from(l.first) + l.mass.len() as i128 - 1))
+        .sum();
+    if highest < i128::from(low) + length as i128 {
+        plain_top = f64::NEG_INFINITY;
+    } else {
+        for factor in [1.0, 0.7, 1.4, 0.5, 2.0] {
+            let extra = factor * window.exponent;
+            let exponent: f64 = parts.iter().map(|(l, n)| *n as f64 * l.log_moment(extra)).sum();
+            plain_top = plain_top.min(exponent - (tilt + extra) * top);
+            if plain_top <= window.log_plain {
+                break;
+            }
+        }
+    }
+    infinity += plain_top.exp();
+    let mut lattice = Lattice { step, first: low, mass, log_norm, infinity };
+    lattice.normalise();
+    (lattice.log_norm.is_finite() && lattice.infinity.is_finite()).then_some(lattice)
+}
+
+/// `value^count` by squaring; what is below 1e-40 is 0 for our purposes and would be slow as a denormal.
+fn power(value: Complex64, mut count: u64) -> Complex64 {
+    let (mut result, mut square) = (Complex64::new(1.0, 0.0), value);
+    while count > 0 {
+        if count & 1 == 1 {
+            result *= square;
+        }
+        count >>= 1;
+        square *= square;
+        if result.norm_sqr() < 1e-80 || (count > 0 && square.norm_sqr() < 1e-80) {
+            return Complex64::new(0.0, 0.0);
+        }
+    }
+    result
+}

@@ -1,0 +1,283 @@
+//! From a ledger to the releases an accountant composes.
+use super::Unsupported;
+use crate::normal::{gaussian_log_delta, scaled_erfc, upper_tail};
+use crate::{Event, Ledger, Relation};
+
+/// One kind of release with the sensitivity of the relation already in it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Release {
+    /// Gaussian noise; `mu` is sensitivity over standard deviation.
+    Gaussian { mu: f64 },
+    /// Gaussian noise on a Poisson sample, one record added or removed.
+    SampledGaussian { rate: f64, mu: f64 },
+    /// Gaussian noise on a Poisson sample, one record replaced; `mu` is clipping norm over standard deviation.
+    ReplacedGaussian { rate: f64, mu: f64 },
+    /// Laplace noise, largest loss `epsilon`.
+    Laplace { epsilon: f64 },
+    /// Laplace noise on a Poisson sample, one record added or removed.
+    SampledLaplace { rate: f64, epsilon: f64 },
+    /// Randomized response among `categories`.
+    Response { epsilon: f64, categories: u32 },
+}
+
+/// What a ledger holds for one relation.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Releases {
+    /// Something went out without noise.
+    NoGuarantee,
+    /// Distinct releases and their counts, all above 0; all Gaussians in one.
+    Private(Vec<(Release, u64)>),
+}
+
+/// Reads a ledger for `relation`; `name` is the accountant that a refusal names.
+pub(crate) fn releases(
+    ledger: &Ledger,
+    relation: Relation,
+    name: &'static str,
+) -> Result<Releases, Unsupported> {
+    let mut list: Vec<(Release, u64)> = Vec::new();
+    let mut mu_squared = 0.0;
+    for event in ledger.events() {
+        let (event, count) = event.unrepeated();
+        if count == 0 {
+            continue;
+        }
+        let refused = || Unsupported { accountant: name, event: event.clone(), relation };
+        match one(event, relation).map_err(|()| refused())? {
+            One::Nothing => {}
+            One::NoGuarantee => return Ok(Releases::NoGuarantee),
+            One::Release(Release::Gaussian { mu }) => mu_squared += count as f64 * mu * mu,
+            One::Release(release) => match list.iter_mut().find(|(r, _)| *r == release) {
+                Some((_, times)) => *times = times.saturating_add(count),
+                None => list.push((release, count)),
+            },
+        }
+    }
+    if mu_squared > 0.0 {
+        // n Gaussian releases are one with mu^2 added up, exactly (Dong, Roth & Su 2019, Corollary 2).
+        if !mu_squared.is_finite() {
+            return Ok(Releases::NoGuarantee);
+        }
+        list.insert(0, (Release::Gaussian { mu: mu_squared.sqrt() }, 1));
+    }
+    Ok(Releases::Private(list))
+}
+
+enum One {
+    Nothing,
+    NoGuarantee,
+    Release(Release),
+}
+
+fn one(event: &Event, relation: Relation) -> Result<One, ()> {
+    // Two inputs of norm at most C differ by up to 2 C when one replaces the other.
+    let sensitivity = match relation {
+        Relation::AddRemove => 1.0,
+        Relation::ReplaceOne | Relation::Local => 2.0,
+    };
+    Ok(One::Release(match event {
+        Event::Gaussian { noise_multiplier } => {
+            Release::Gaussian { mu: sensitivity / noise_multiplier.get() }
+        }
+        Event::Laplace { scale } => match sensitivity / scale.get() {
+            epsilon if epsilon.is_finite() => Release::Laplace { epsilon },
+            _ => return Ok(One::NoGuarantee),
+        },
+        // The answer of a record that is not there is not defined: add/remove makes no sense for it.
+        Event::RandomizedResponse { .. } if relation == Relation::AddRemove => return Err(()),
+        Event::RandomizedResponse { epsilon, .. } if epsilon.is_unbounded() => {
+            return Ok(One::NoGuarantee);
+        }
+        Event::RandomizedResponse { epsilon, .. } if epsilon.get() == 0.0 => {
+            return Ok(One::Nothing);
+        }
+        Event::RandomizedResponse { epsilon, categories } => {
+            Release::Response { epsilon: epsilon.get(), categories: (*categories).max(2) }
+        }
+        Event::NonPrivate => return Ok(One::NoGuarantee),
+        Event::PoissonSampled { sampling_rate, event } => {
+            let (inner, count) = event.unrepeated();
+            let rate = sampling_rate.get();
+            if count == 0 {
+                return Ok(One::Nothing);
+            }
+            if rate >= 1.0 && count == 1 {
+                return one(inner, relation);
+            }
+            // Several Gaussian releases about one sample are one with less noise.
+            let mu = |z: f64| (count as f64).sqrt() / z;
+            match (inner, relation) {
+                (Event::NonPrivate, _) => return Ok(One::NoGuarantee),
+                (Event::Gaussian { noise_multiplier }, Relation::AddRemove) => {
+                    let mu = mu(noise_multiplier.get());
+                    if rate >= 1.0 {
+                        Release::Gaussian { mu }
+                    } else {
+                        Release::SampledGaussian { rate, mu }
+                    }
+                }
+                (Event::Gaussian { noise_multiplier }, Relation::ReplaceOne) => {
+                    let mu = mu(noise_multiplier.get());
+                    if rate >= 1.0 {
+                        Release::Gaussian { mu: 2.0 * mu }
+                    } else {
+                        Release::ReplacedGaussian { rate, mu }
+                    }
+                }
+                (Event::Laplace { scale }, Relation::AddRemove) if count == 1 => {
+                    match scale.get().recip() {
+                        epsilon if epsilon.is_finite() => Release::SampledLaplace { rate, epsilon },
+                        _ => return Ok(One::NoGuarantee),
+                    }
+                }
+                _ => return Err(()),
+            }
+        }
+        Event::Repeated { .. } => return Err(()),
+    }))
+}
+
+impl Release {
+    /// Largest possible loss of one release, infinite for Gaussian noise.
+    pub(crate) fn pure_epsilon(self) -> f64 {
+        match self {
+            Self::Gaussian { .. }
+            | Self::SampledGaussian { .. }
+            | Self::ReplacedGaussian { .. } => f64::INFINITY,
+            Self::Laplace { epsilon } | Self::Response { epsilon, .. } => epsilon,
+            Self::SampledLaplace { rate, epsilon } => sampled_loss(rate, epsilon),
+        }
+    }
+
+    /// `ln delta(epsilon)` of one release, the worse of the two directions, for `epsilon >= 0`. Closed forms.
+    pub(crate) fn log_delta(self, epsilon: f64) -> f64 {
+        match self {
+            Self::Gaussian { mu } => gaussian_log_delta(epsilon, mu),
+            Self::Laplace { epsilon: largest } => laplace_log_delta(epsilon, largest),
+            Self::Response { epsilon: largest, categories } => {
+                if epsilon >= largest {
+                    return f64::NEG_INFINITY;
+                }
+                let keep = 1.0 / (1.0 + f64::from(categories - 1) * (-largest).exp());
+                (keep * -(epsilon - largest).exp_m1()).ln()
+            }
+            Self::SampledGaussian { rate, mu } => {
+                sampled_log_delta(epsilon, rate, |e| gaussian_log_delta(e, mu))
+            }
+            Self::SampledLaplace { rate, epsilon: largest } => {
+                sampled_log_delta(epsilon, rate, |e| laplace_log_delta(e, largest))
+            }
+            Self::ReplacedGaussian { rate, mu } => replaced_log_delta(epsilon, rate, mu),
+        }
+    }
+}
+
+fn laplace_log_delta(epsilon: f64, largest: f64) -> f64 {
+    if epsilon >= largest {
+        f64::NEG_INFINITY
+    } else {
+        (-(0.5 * (epsilon - largest)).exp_m1()).ln()
+    }
+}
+
+/// Loss on the sample for a loss of the unsampled mechanism: `ln(1 - q + q e^loss)`.
+pub(crate) fn sampled_loss(rate: f64, loss: f64) -> f64 {
+    if loss < 30.0 {
+        (rate * loss.exp_m1()).ln_1p()
+    } else {
+        loss + rate.ln() + ((1.0 - rate) / rate * (-loss).exp()).ln_1p()
+    }
+}
+
+/// Inverse of [`sampled_loss`]; `-inf` below its range.
+pub(crate) fn unsampled_loss(rate: f64, loss: f64) -> f64 {
+    if loss < 1.0 {
+        let x = loss.exp_m1() / rate;
+        if x > -1.0 { x.ln_1p() } else { f64::NEG_INFINITY }
+    } else {
+        loss - rate.ln() + (-(1.0 - rate) * (-loss).exp()).ln_1p()
+    }
+}
+
+/// Privacy profile under Poisson sampling, the worse of removing and adding a record, from the profile `base` of a mechanism whose two
+/// directions are alike.
+///
+/// Removing: `q base(ln(1 + (e^epsilon - 1) / q))`. Adding: with `r = 1 - (1 - q) e^epsilon > 0`,
+/// `r base(ln(q e^epsilon / r))`, and 0 otherwise (Zhu, Dong & Wang 2022, arXiv:2106.08567, Theorem 11 and its proof).
+fn sampled_log_delta(epsilon: f64, rate: f64, base: impl Fn(f64) -> f64) -> f64 {
+    let removing = rate.ln() + base(unsampled_loss(rate, epsilon));
+    let rest = -(epsilon + (-rate).ln_1p()).exp_m1();
+    if rest <= 0.0 {
+        return removing;
+    }
+    let adding = rest.ln() + base(epsilon + rate.ln() - rest.ln());
+    removing.max(adding)
+}
+
+/// Where the loss of a replaced record on a Poisson sample is `epsilon`, in standard deviations of the noise.
+///
+/// With `y = e^(mu s)` and `c = e^(-mu^2 / 2)` the loss is `ln((1 - q + q c y) / (1 - q + q c / y))`; solved for `s`.
+pub(crate) fn replaced_position(epsilon: f64, rate: f64, mu: f64) -> f64 {
+    let half = 0.5 * epsilon;
+    let log_factor = ((1.0 - rate) / rate).ln() + 0.5 * mu * mu;
+    // asinh(e^log_factor sinh(half)), without overflow.
+    let log_sine = half.abs() + (-(-2.0 * half.abs()).exp_m1() * 0.5).ln() + log_factor;
+    let area =
+        if log_sine > 20.0 { log_sine + std::f64::consts::LN_2 } else { log_sine.exp().asinh() };
+    (half + area.copysign(half)) / mu
+}
+
+/// Profile of a replaced record on a Poisson sample: `(1 - q) N(0) + q N(mu)` against `(1 - q) N(0) + q N(-mu)`, the
+/// dominating pair of Poisson sampling under substitution (Lebeda, Regehr, Kamath & Steinke 2024, arXiv:2405.20769).
+fn replaced_log_delta(epsilon: f64, rate: f64, mu: f64) -> f64 {
+    let s = replaced_position(epsilon, rate, mu);
+    // e^shift P(N > x)
+    let tail = |x: f64, shift: f64| {
+        if x > 0.0 {
+            0.5 * (shift - 0.5 * x * x).exp() * scaled_erfc(x * std::f64::consts::FRAC_1_SQRT_2)
+        } else {
+            shift.exp() * upper_tail(x)
+        }
+    };
+    let sampled = rate * (tail(s - mu, 0.0) - tail(s + mu, epsilon));
+    let unsampled = (1.0 - rate) * (tail(s, 0.0) - tail(s, epsilon));
+    (sampled + unsampled).max(0.0).ln()
+}
+
+/// Smallest `epsilon >= 0` at which the decreasing `log_delta` is at most `ln delta`, rounded up; infinite past 10^15.
+pub(crate) fn solve(delta: f64, log_delta: impl Fn(f64) -> f64) -> f64 {
+    // The formulas are good to about 1e-13 in delta: aim that much lower.
+    let target = delta.ln() - 1e-12;
+    let within = |epsilon: f64| {
+        let l = log_delta(epsilon);
+        l <= target && !l.is_nan()
+    };
+    if within(0.0) {
+        return 0.0;
+    }
+    let (mut low, mut high) = (0.0, 1.0);
+    while !within(high) {
+        low = high;
+        high *= 2.0;
+        if high > 1e15 {
+            return f64::INFINITY;
+        }
+    }
+    // Down from 1 by halves, so that a tiny epsilon keeps its relative precision.
+    while low == 0.0 && high > 1e-300 {
+        if within(0.5 * high) { high *= 0.5 } else { low = 0.5 * high }
+    }
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if within(middle) {
+            high = middle
+        } else {
+            low = middle
+        }
+        if high - low <= 1e-15 * high {
+            break;
+        }
+    }
+    // Positions in the tail are differences of numbers as large as epsilon.
+    high * (1.0 + 1e-13)
+}

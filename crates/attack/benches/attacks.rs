@@ -23,9 +23,10 @@ fn model(
         member.push(unit() < 0.5);
         let lead = 8.0 * if member[row] { unit().sqrt() } else { unit() };
         for class in 0..classes {
-            logits.push((2.0 * unit() + if class == row % classes { lead } else { 0.0 }) as f32);
+            let lead = if class == row % classes { lead } else { 0.0 };
+            logits.push(2.0f64.mul_add(unit(), lead) as f32);
         }
-        last.extend((0..hidden).map(|_| (2.0 * unit() - 1.0) as f32));
+        last.extend((0..hidden).map(|_| 2.0f64.mul_add(unit(), -1.0) as f32));
     }
     let records = (first..).take(rows).map(RecordId).collect();
     let labels = (0..rows).map(|r| (r % classes) as u32).collect();

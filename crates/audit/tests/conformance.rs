@@ -295,6 +295,19 @@ fn every_bound_has_a_name_of_its_own_and_states_what_it_assumes() {
     assert!(bound("safe").is_none());
 }
 
+#[test]
+fn more_guesses_than_candidates_are_cut_down() {
+    let roc = split(&evenly(2.0, 3.0, 20), &evenly(0.0, 1.0, 20));
+    let shown = |members, non_members| {
+        let rule = OneRun { guesses: Guesses::Fixed { members, non_members } };
+        rule.epsilon_lower(&roc, &conditions(0.0, Draw::FairCoins)).unwrap()
+    };
+    assert_eq!(shown(20, 99), shown(20, 20));
+    assert_eq!(shown(99, 99), shown(40, 0));
+    // 20 of 20 members at the top, then 20 non-members called members.
+    near(shown(99, 99).value, 0.0, 0.0);
+}
+
 fn lower(value: f64, delta: f64, relation: Relation) -> EpsilonLower {
     let roc = split(&evenly(0.5, 1.5, 100), &evenly(0.0, 1.0, 100));
     let conditions = Conditions { relation, ..conditions(delta, Draw::FairCoins) };

@@ -6,8 +6,8 @@
     clippy::must_use_candidate,
     reason = "a test may stop at the first surprise, and shows its figures"
 )]
-use dosimeter_audit::bounds::{BOUNDS, Conditions, epsilon_of_guesses, p_value};
-use dosimeter_audit::{Evidence, Roc};
+use dosimeter_audit::bounds::{BOUNDS, Conditions, bound, epsilon_of_guesses, p_value};
+use dosimeter_audit::{Evidence, Roc, interval};
 use dosimeter_data::Seed;
 use dosimeter_privacy::Delta;
 use proptest::prelude::*;
@@ -208,6 +208,42 @@ proptest! {
             prop_assert!(p_value(500, guesses, right, epsilon, delta) < 0.05);
         }
         prop_assert!(epsilon <= epsilon_of_guesses(500, guesses, (right + 1).min(guesses), 0.05, delta) + 1e-8);
+    }
+
+    /// Every ranked threshold by counting, each limit from the public interval.
+    #[test]
+    fn the_bound_from_rates_is_the_best_of_all_ranked_thresholds(
+        rows in prop::collection::vec((0..12_i32, any::<bool>()), 60..160), lead in 3..12_i32
+    ) {
+        let member: Vec<bool> = rows.iter().map(|row| row.1).collect();
+        let scores: Vec<f64> =
+            rows.iter().map(|row| f64::from(if row.1 { row.0 + lead } else { row.0 })).collect();
+        let (mut inside, mut out) = kinds(&scores, &member);
+        prop_assume!(!inside.is_empty() && !out.is_empty());
+        inside.sort_by(f64::total_cmp);
+        out.sort_by(|a, b| b.total_cmp(a));
+        let ranks = |count: usize| {
+            [1_usize, 2, 3, 4, 6, 9, 13, 19, 28, 42, 63, 94, 141].into_iter().filter(move |r| *r <= count)
+        };
+        let thresholds = share(ranks(inside.len()).count() + ranks(out.len()).count(), 1);
+        let limits = |k: usize, n: usize| {
+            interval::clopper_pearson(k as u64, n as u64, 1.0 - 2.0 * 0.05 / (2.0 * thresholds)).unwrap()
+        };
+        let mut best = 0.0_f64;
+        for rank in ranks(out.len()) {
+            let above = inside.iter().filter(|s| **s > out[rank - 1]).count();
+            let (low, high) = (limits(above, inside.len()).low, limits(rank - 1, out.len()).high);
+            best = best.max(((low - 1e-3) / high).ln());
+        }
+        for rank in ranks(inside.len()) {
+            let below = out.iter().filter(|s| **s < inside[rank - 1]).count();
+            let (low, high) = (limits(below, out.len()).low, limits(rank - 1, inside.len()).high);
+            best = best.max(((low - 1e-3) / high).ln());
+        }
+        let conditions = Conditions::new(Delta::new(1e-3).unwrap());
+        let found = bound("clopper-pearson").unwrap().epsilon_lower(&roc(&scores, &member), &conditions);
+        let value = found.unwrap().value;
+        prop_assert!((value - best).abs() < 1e-9, "{} {}", value, best);
     }
 
     #[test]

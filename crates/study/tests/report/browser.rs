@@ -18,10 +18,8 @@ fn pages(dir: &Path) -> (PathBuf, PathBuf) {
     // A frame of a phone's width: a headless window may refuse to be that narrow.
     std::fs::write(
         dir.join("phone.html"),
-        format!(
-            "<!doctype html><body><script>onmessage=e=>{{document.body.dataset.measured=e.data}}</script>\
-             <iframe src=\"measured.html\" style=\"width:390px;height:844px;border:0\"></iframe>"
-        ),
+        "<!doctype html><body><script>onmessage=e=>{document.body.dataset.measured=e.data}</script>\
+             <iframe src=\"measured.html\" style=\"width:390px;height:844px;border:0\"></iframe>",
     )
     .unwrap();
     (page, copy)

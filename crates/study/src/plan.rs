@@ -1,0 +1,356 @@
+//! What a study will compute: tasks named by the hash of everything that decides their result.
+use crate::Error;
+use crate::store::TaskId;
+use crate::study::{Arm, Defence, MembershipRule, Study, Target};
+use dosimeter_attack::{ATTACKS, Access};
+use dosimeter_data::Dataset;
+use dosimeter_privacy::NoiseSource;
+use serde::Serialize;
+
+/// A kind of task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "stage", rename_all = "kebab-case")]
+pub enum Stage {
+    /// Train the target.
+    Train,
+    /// Ask the target about every candidate.
+    Query,
+    /// Train one shadow model and ask it about its own candidates.
+    Shadow {
+        /// Which one, from 0.
+        shadow: u32,
+    },
+    /// Run one attack.
+    Attack {
+        /// Its name.
+        attack: String,
+        /// Where its non-members come from.
+        law: Law,
+    },
+    /// Join scores with the truth: rates, bounds, verdicts of one repeat.
+    Judge,
+}
+impl Stage {
+    /// Name of the stage without its details.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Query => "query",
+            Self::Shadow { .. } => "shadow",
+            Self::Attack { .. } => "attack",
+            Self::Judge => "judge",
+        }
+    }
+}
+
+/// Where the non-members that an attack is judged on come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// The law of the members.
+    Same,
+    /// The test law of a skewed data set, as in the paper.
+    Test,
+}
+
+/// One task.
+#[derive(Debug, Clone, Serialize)]
+pub struct Task {
+    /// Hash of its specification.
+    pub id: TaskId,
+    /// Which repeat.
+    pub repeat: u32,
+    /// Position of the arm in [`Study::arms`].
+    pub arm: usize,
+    /// What it does.
+    pub stage: Stage,
+    /// Estimated seconds on one core.
+    pub estimated_seconds: f64,
+}
+
+/// The tasks of one arm in one repeat.
+#[derive(Debug, Clone, Serialize)]
+pub struct Group {
+    /// Which repeat.
+    pub repeat: u32,
+    /// Position of the arm.
+    pub arm: usize,
+    /// Train the target.
+    pub train: Task,
+    /// Query it.
+    pub query: Task,
+    /// Shadow models.
+    pub shadows: Vec<Task>,
+    /// Attacks, in the order of the study file, the same law first.
+    pub attacks: Vec<Task>,
+    /// Judge.
+    pub judge: Task,
+}
+impl Group {
+    /// Every task, in the order in which they can be done.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        [&self.train, &self.query]
+            .into_iter()
+            .chain(&self.shadows)
+            .chain(&self.attacks)
+            .chain([&self.judge])
+    }
+}
+
+/// What a study will compute.
+#[derive(Debug, Clone, Serialize)]
+pub struct Plan {
+    /// Name of the study.
+    pub study: String,
+    /// Digest of the data as loaded.
+    pub data_fingerprint: String,
+    /// Matrix kernel whose results these are.
+    pub kernel: String,
+    /// Labels of the arms.
+    pub arms: Vec<String>,
+    /// Whether attackers look into the target.
+    pub access: Access,
+    /// Repeat by repeat, arm by arm.
+    pub groups: Vec<Group>,
+}
+impl Plan {
+    /// Every task.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.groups.iter().flat_map(Group::tasks)
+    }
+    /// Estimated seconds on one core.
+    #[must_use]
+    pub fn estimated_seconds(&self) -> f64 {
+        self.tasks().map(|t| t.estimated_seconds).sum()
+    }
+}
+
+/// How fast this machine is; an input of [`plan`] so that planning stays a pure function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate {
+    /// Multiply-adds of training per second, one core.
+    pub multiply_adds_per_second: f64,
+}
+impl Default for Rate {
+    /// An ordinary core with 256-bit vectors.
+    fn default() -> Self {
+        Self { multiply_adds_per_second: 1e10 }
+    }
+}
+
+impl Rate {
+    /// The rate at which an epoch without DP over `records` records took `seconds`.
+    #[must_use]
+    pub fn of_epoch(study: &Study, dataset: &Dataset, records: usize, seconds: f64) -> Self {
+        let one = Cost::new(study, dataset, Self { multiply_adds_per_second: 1.0 });
+        let work = one.epoch(records as f64, study.target.batch_size as f64, PLAIN_STEP);
+        Self { multiply_adds_per_second: work / seconds.max(1e-6) }
+    }
+}
+
+/// Passes over the parameters per step, in multiply-adds per parameter: optimizer, and with DP its noise.
+const PLAIN_STEP: f64 = 20.0;
+const NOISY_STEP: f64 = 60.0;
+
+/// Everything that decides a training but its seed's path.
+#[derive(Serialize)]
+struct Ground<'a> {
+    version: &'static str,
+    kernel: &'a str,
+    data: &'a str,
+    train: usize,
+    test: usize,
+    membership: MembershipRule,
+    seed: u64,
+    repeat: u32,
+    target: &'a Target,
+    defence: Defence,
+    epochs: usize,
+    learning_rate: f64,
+    batch_size: usize,
+    noise: Option<NoiseSource>,
+}
+#[derive(Serialize)]
+struct Specification<'a, T> {
+    stage: &'static str,
+    ground: &'a Ground<'a>,
+    inputs: Vec<&'a TaskId>,
+    settings: T,
+}
+
+/// Lays out the tasks of a study on a data set. Pure: the same inputs give the same plan.
+///
+/// # Errors
+/// [`Error::Encode`] if a specification cannot be written as JSON.
+pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Result<Plan, Error> {
+    let fingerprint = dataset.fingerprint();
+    let chosen: Vec<_> =
+        study.attacks.iter().filter_map(|n| ATTACKS.iter().find(|a| a.name() == n)).collect();
+    let access = chosen.iter().map(|a| a.needs().access).max().unwrap_or(Access::BlackBox);
+    let shadows = if chosen.iter().any(|a| a.needs().shadows > 0) { study.shadows } else { 0 };
+    let laws: &[Law] =
+        if dataset.test_law.is_some() { &[Law::Same, Law::Test] } else { &[Law::Same] };
+    let cost = Cost::new(study, dataset, rate);
+    let mut groups = Vec::new();
+    for repeat in 0..study.repeats {
+        for (index, arm) in study.arms.iter().enumerate() {
+            let ground = Ground {
+                version: env!("CARGO_PKG_VERSION"),
+                kernel,
+                data: &fingerprint,
+                train: study.split.train,
+                test: study.split.test,
+                membership: study.membership,
+                seed: study.seed,
+                repeat,
+                target: &study.target,
+                defence: arm.defence,
+                epochs: arm.epochs,
+                learning_rate: arm.learning_rate,
+                batch_size: arm.batch_size,
+                noise: arm.defence.is_private().then_some(study.noise),
+            };
+            let task = |stage: Stage, id: TaskId, estimated_seconds: f64| Task {
+                id,
+                repeat,
+                arm: index,
+                stage,
+                estimated_seconds,
+            };
+            let id = |stage: &'static str, inputs: Vec<&TaskId>, settings: serde_json::Value| {
+                TaskId::of(&Specification { stage, ground: &ground, inputs, settings })
+            };
+            let train = task(
+                Stage::Train,
+                id("train", Vec::new(), serde_json::Value::Null)?,
+                cost.training(arm),
+            );
+            let query = task(
+                Stage::Query,
+                id("query", vec![&train.id], serde_json::json!({ "access": access }))?,
+                cost.query(),
+            );
+            let shadows = (0..shadows)
+                .map(|shadow| {
+                    let id = id("shadow", Vec::new(), serde_json::json!(shadow))?;
+                    Ok(task(Stage::Shadow { shadow }, id, cost.training(arm) + cost.query()))
+                })
+                .collect::<Result<Vec<_>, Error>>()?;
+            let mut attacks = Vec::new();
+            for &law in laws {
+                for attack in &chosen {
+                    let mut inputs = vec![&query.id];
+                    if attack.needs().shadows > 0 {
+                        inputs.extend(shadows.iter().map(|s| &s.id));
+                    }
+                    let settings = serde_json::json!({
+                        "attack": attack.name(), "law": law, "settings": settings_of(study, attack.name())?,
+                    });
+                    attacks.push(task(
+                        Stage::Attack { attack: attack.name().to_owned(), law },
+                        id("attack", inputs, settings)?,
+                        cost.attack(attack.name()),
+                    ));
+                }
+            }
+            let mut inputs = vec![&train.id, &query.id];
+            inputs.extend(shadows.iter().chain(&attacks).map(|t| &t.id));
+            let judge = task(
+                Stage::Judge,
+                id("judge", inputs, serde_json::to_value(&study.audit).map_err(Error::Encode)?)?,
+                cost.judge(laws.len() * chosen.len()),
+            );
+            groups.push(Group { repeat, arm: index, train, query, shadows, attacks, judge });
+        }
+    }
+    Ok(Plan {
+        study: study.name.clone(),
+        data_fingerprint: fingerprint,
+        kernel: kernel.to_owned(),
+        arms: study.arms.iter().map(|a| a.setting.clone()).collect(),
+        access,
+        groups,
+    })
+}
+
+/// Settings of an attack as they enter its id.
+fn settings_of(study: &Study, attack: &str) -> Result<serde_json::Value, Error> {
+    let settings = &study.attack_settings;
+    match attack {
+        "shadow_model" => serde_json::to_value(settings.shadow_model),
+        "white_box" => serde_json::to_value(settings.white_box),
+        _ => Ok(serde_json::Value::Null),
+    }
+    .map_err(Error::Encode)
+}
+
+/// A rough model of run time: multiply-adds over the machine's rate. An estimate, and shown as one.
+struct Cost<'a> {
+    study: &'a Study,
+    parameters: f64,
+    candidates: f64,
+    classes: f64,
+    last_width: f64,
+    shadows: f64,
+    rate: f64,
+}
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+impl<'a> Cost<'a> {
+    fn new(study: &'a Study, dataset: &Dataset, rate: Rate) -> Self {
+        let mut parameters = 0;
+        let mut width = dataset.width();
+        for next in study.target.hidden.iter().copied().chain([dataset.classes]) {
+            parameters += (width + 1) * next;
+            width = next;
+        }
+        let last = study.target.hidden.last().copied().unwrap_or(dataset.width());
+        Self {
+            study,
+            parameters: parameters as f64,
+            candidates: 2.0 * study.split.train as f64,
+            classes: dataset.classes as f64,
+            last_width: last as f64,
+            shadows: f64::from(study.shadows),
+            rate: rate.multiply_adds_per_second,
+        }
+    }
+    /// Forward, two products backward, and for each step one pass over the parameters per noise draw.
+    fn training(&self, arm: &Arm) -> f64 {
+        let per_step = match arm.defence {
+            Defence::Central { .. } => NOISY_STEP,
+            _ => PLAIN_STEP,
+        };
+        let epoch = self.epoch(self.candidates / 2.0, arm.batch_size as f64, per_step);
+        arm.epochs as f64 * epoch / self.rate
+    }
+    fn epoch(&self, records: f64, batch_size: f64, per_step: f64) -> f64 {
+        (records * 3.0).mul_add(self.parameters, records / batch_size * per_step * self.parameters)
+    }
+    fn query(&self) -> f64 {
+        self.candidates * self.parameters / self.rate
+    }
+    fn attack(&self, name: &str) -> f64 {
+        let settings = &self.study.attack_settings;
+        let work = match name {
+            "shadow_model" => {
+                let s = &settings.shadow_model;
+                let rows = self.candidates * self.shadows;
+                rows * s.epochs as f64 * 3.0 * (self.classes + 3.0) * s.hidden as f64
+            }
+            "white_box" => {
+                // Early stopping usually ends it after some tens of epochs.
+                let s = &settings.white_box;
+                let epochs = (s.epochs as f64).min(40.0);
+                let per_record = (s.filters as f64)
+                    * (s.conv_height as f64).mul_add(self.last_width, 128.0 * self.classes);
+                self.candidates / 2.0 * epochs * 3.0 * per_record
+            }
+            _ => self.candidates * self.classes * 20.0,
+        };
+        work / self.rate
+    }
+    fn judge(&self, attacks: usize) -> f64 {
+        0.2 + attacks as f64 * self.candidates * 2e5 / self.rate
+    }
+}

@@ -1,0 +1,592 @@
+//! Runs a plan: all cores, resumable, the same numbers for any number of threads.
+//!
+//! Each training is one thread's work; parallelism is across trainings and attacks. The queue is in the order of the
+//! plan, so at most a few groups (an arm in a repeat) are in the making, and what a group holds in memory goes when its
+//! last training is done and judged. Everything else is on disk.
+use crate::packed::{self, pack, unpack};
+use crate::plan::{Group, Law, Plan, Stage, Task};
+use crate::report::{Repeat, Report, Timings};
+use crate::store::{Found, Store};
+use crate::study::{Activation, Arm, Defence, MembershipRule, OptimizerKind, Study};
+use crate::{Error, assemble, judge, report};
+use dosimeter_attack::knowledge::known_half;
+use dosimeter_attack::query::query;
+use dosimeter_attack::{Access, ModelFacts, ModelSignals, Shadow, View, configured};
+use dosimeter_data::{Dataset, Membership, RecordId, Seed, Split};
+use dosimeter_model::Graph;
+use dosimeter_privacy::{Epsilon, Ledger, NoiseMultiplier, NoiseRng};
+use dosimeter_train::{self as train, Recipe};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// What changes the time and no number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Speed {
+    /// Threads; `None` is one per core.
+    pub threads: Option<usize>,
+}
+
+/// Told what happens during a run, and asked whether to go on.
+pub trait Watch: Sync {
+    /// A task is finished.
+    fn done(&self, _task: &Task, _reused: bool) {}
+    /// Something a person should know; the run goes on.
+    fn warn(&self, _text: &str) {}
+    /// Whether to stop as soon as possible; what is finished is kept.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+/// Says nothing and never stops.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+impl Watch for Silent {}
+
+/// What the target's training gave, beside the network.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TrainedFacts {
+    pub(crate) steps: u64,
+    pub(crate) ledger: Ledger,
+    pub(crate) facts: packed::Facts,
+    /// Accuracy on held-out records of the train law, where the test law is another.
+    pub(crate) test_accuracy_of_train_law: Option<f64>,
+}
+
+/// Splits and memberships of one repeat: the same for all arms, so that arms are compared on the same records.
+pub(crate) struct Records {
+    pub(crate) seed: Seed,
+    pub(crate) split: Split,
+    pub(crate) membership: Membership,
+    /// For early stopping, taken out of the shadow pool; empty without.
+    validation: Vec<RecordId>,
+}
+impl Records {
+    pub(crate) fn draw(study: &Study, dataset: &Dataset, repeat: u32) -> Result<Self, Error> {
+        let seed = Seed::root(study.seed).child("repeat").index(u64::from(repeat));
+        let mut split = Split::draw(dataset, study.split, seed.child("split"))?;
+        let membership = membership(study, dataset, &split.candidates, seed.child("membership"));
+        let mut validation = Vec::new();
+        if let Some(stopping) = study.target.early_stopping {
+            let wanted = stopping.records.div_ceil(2);
+            validation = split.shadow_candidates(dataset, wanted, seed.child("validation"))?;
+            let mut taken = validation.clone();
+            taken.sort_unstable();
+            split.shadow_pool.retain(|r| taken.binary_search(r).is_err());
+        }
+        Ok(Self { seed, split, membership, validation })
+    }
+    fn arm_seed(&self, arm: &Arm) -> Seed {
+        self.seed.child("arm").child(&arm.setting)
+    }
+    pub(crate) fn target_seed(&self, arm: &Arm) -> Seed {
+        self.arm_seed(arm).child("target")
+    }
+}
+
+fn membership(study: &Study, dataset: &Dataset, candidates: &[RecordId], seed: Seed) -> Membership {
+    match study.membership {
+        MembershipRule::Coins => Membership::coins(candidates.to_vec(), seed),
+        MembershipRule::FixedHalf => {
+            Membership::fixed_half(candidates.to_vec(), &dataset.labels, seed)
+        }
+    }
+}
+
+/// The recipe of an arm in the trainer's terms.
+///
+/// # Errors
+/// [`Error::OutOfRange`] for a noise multiplier that is none.
+pub(crate) fn recipe(study: &Study, arm: &Arm) -> Result<Recipe, Error> {
+    let target = &study.target;
+    Ok(Recipe {
+        architecture: train::Architecture {
+            hidden: target.hidden.clone(),
+            activation: match target.activation {
+                Activation::Tanh => dosimeter_model::Activation::Tanh,
+                Activation::Relu => dosimeter_model::Activation::Relu,
+                Activation::Sigmoid => dosimeter_model::Activation::Sigmoid,
+            },
+        },
+        optimizer: match target.optimizer {
+            OptimizerKind::Sgd => train::Optimizer::Sgd {
+                learning_rate: arm.learning_rate,
+                momentum: target.momentum,
+            },
+            OptimizerKind::Adam => train::Optimizer::adam(arm.learning_rate),
+        },
+        batch_size: arm.batch_size,
+        epochs: arm.epochs,
+        l2: target.l2,
+        early_stopping: target.early_stopping.map(|s| train::EarlyStopping {
+            patience: s.patience,
+            least_improvement: 0.0,
+            restore_best: true,
+        }),
+        arm: match arm.defence {
+            Defence::NoDp | Defence::Local { .. } => train::Arm::NoDp,
+            Defence::ClipOnly { clipping_norm } => train::Arm::ClipOnly { clipping_norm },
+            Defence::Central { clipping_norm, noise_multiplier } => {
+                let noise_multiplier = NoiseMultiplier::new(noise_multiplier)?;
+                train::Arm::Dp { clipping_norm, noise_multiplier }
+            }
+        },
+    })
+}
+
+/// Digest of everything that fixes a training but its seed and records.
+pub(crate) fn recipe_digest(study: &Study, arm: &Arm) -> Result<String, Error> {
+    let canonical =
+        serde_json::to_vec(&(recipe(study, arm)?, arm.defence)).map_err(Error::Encode)?;
+    Ok(blake3::hash(&canonical).to_hex()[..16].to_owned())
+}
+
+/// Randomized data of the local arms of a group, made by the first training that needs it and dropped with the group.
+struct InProgress {
+    unfinished: AtomicUsize,
+    randomized: Mutex<Option<Arc<(Dataset, Ledger)>>>,
+}
+
+struct Run<'a> {
+    study: &'a Study,
+    dataset: &'a Dataset,
+    plan: &'a Plan,
+    store: &'a Store,
+    watch: &'a dyn Watch,
+    records: Vec<Records>,
+    progress: Vec<InProgress>,
+    stages: Mutex<BTreeMap<&'static str, report::Stage>>,
+}
+
+/// Does what is missing of a plan and writes the report's contents.
+///
+/// # Errors
+/// The first thing that went wrong, or [`Error::Stopped`]. Finished tasks are kept either way.
+pub fn run(
+    study: &Study,
+    dataset: &Dataset,
+    plan: &Plan,
+    store: &Store,
+    speed: Speed,
+    watch: &dyn Watch,
+) -> Result<(Report, Timings), Error> {
+    let start = Instant::now();
+    let records = (0..study.repeats)
+        .map(|repeat| Records::draw(study, dataset, repeat))
+        .collect::<Result<Vec<_>, _>>()?;
+    for drawn in &records {
+        check_pool(study, plan, dataset, drawn)?;
+    }
+    let progress = plan
+        .groups
+        .iter()
+        .map(|group| InProgress {
+            unfinished: AtomicUsize::new(1 + group.shadows.len()),
+            randomized: Mutex::new(None),
+        })
+        .collect();
+    let run = Run {
+        study,
+        dataset,
+        plan,
+        store,
+        watch,
+        records,
+        progress,
+        stages: Mutex::new(BTreeMap::new()),
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(speed.threads.unwrap_or(0)).build()?;
+    let threads = u32::try_from(pool.current_num_threads()).unwrap_or(u32::MAX);
+    pool.install(|| {
+        let units = plan.groups.iter().enumerate().flat_map(|(g, group)| {
+            std::iter::once((g, None)).chain(group.shadows.iter().map(move |s| (g, Some(s))))
+        });
+        // A bridge hands out units one by one in their order; splitting the range would start all groups at once.
+        units.par_bridge().try_for_each(|(g, shadow)| run.unit(g, shadow))
+    })?;
+    let report = pool.install(|| assemble::report(study, dataset, plan, store, &run.records))?;
+    let stages = run.stages.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let order = ["train", "query", "shadow", "attack", "judge"];
+    let stages = order.iter().filter_map(|name| stages.get(name).cloned()).collect();
+    let timings = Timings { wall_seconds: start.elapsed().as_secs_f64(), threads, stages };
+    Ok((report, timings))
+}
+
+/// Says before any training that the shadow pool is too small.
+fn check_pool(
+    study: &Study,
+    plan: &Plan,
+    dataset: &Dataset,
+    records: &Records,
+) -> Result<(), Error> {
+    if plan.groups.iter().any(|g| !g.shadows.is_empty()) {
+        records.split.shadow_candidates(dataset, study.split.train, records.seed)?;
+    }
+    Ok(())
+}
+
+impl Run<'_> {
+    /// Reads a finished task or does it. A damaged artifact is done again, with a warning.
+    fn once(
+        &self,
+        task: &Task,
+        compute: impl FnOnce() -> Result<Vec<u8>, Error>,
+    ) -> Result<Vec<u8>, Error> {
+        let start = Instant::now();
+        let (bytes, reused) = match self.store.read(&task.id)? {
+            Found::Whole(bytes) => (bytes, true),
+            found => {
+                if let Found::Corrupt(why) = found {
+                    let text = format!("{}: {why}; computed again", task.id.short());
+                    self.watch.warn(&text);
+                }
+                if self.watch.stop() {
+                    return Err(Error::Stopped);
+                }
+                let bytes = compute()?;
+                self.store.write(&task.id, &bytes)?;
+                (bytes, false)
+            }
+        };
+        let name = task.stage.name();
+        let mut stages = self.stages.lock().unwrap_or_else(PoisonError::into_inner);
+        let stage = stages.entry(name).or_insert_with(|| report::Stage {
+            name: name.to_owned(),
+            tasks: 0,
+            reused: 0,
+            seconds: 0.0,
+        });
+        if reused {
+            stage.reused += 1;
+        } else {
+            stage.tasks += 1;
+            stage.seconds += start.elapsed().as_secs_f64();
+        }
+        drop(stages);
+        self.watch.done(task, reused);
+        Ok(bytes)
+    }
+
+    /// Trains one model of a group; whoever finishes the last one attacks and judges the group.
+    fn unit(&self, g: usize, shadow: Option<&Task>) -> Result<(), Error> {
+        let group = &self.plan.groups[g];
+        match shadow {
+            None => self.target(group, g)?,
+            Some(task) => self.shadow(group, g, task)?,
+        }
+        if self.progress[g].unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
+            *self.progress[g].randomized.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            self.attack_and_judge(group)?;
+        }
+        Ok(())
+    }
+
+    fn target(&self, group: &Group, g: usize) -> Result<(), Error> {
+        let (arm, records) = self.parts(group);
+        let trained = self.once(&group.train, || {
+            let members = records.membership.members();
+            let (graph, steps, ledger) =
+                self.fit(group, g, &members, records.target_seed(arm), &group.train)?;
+            let test = self.accuracy(&graph, &records.split.test, &group.train)?;
+            let test_accuracy_of_train_law = records
+                .split
+                .test_of_train_law
+                .as_ref()
+                .map(|held_out| self.accuracy(&graph, held_out, &group.train))
+                .transpose()?;
+            let facts = packed::Facts {
+                nominal_size: self.study.split.train,
+                train_size: members.len(),
+                recipe_digest: recipe_digest(self.study, arm)?,
+                train_accuracy: self.accuracy(&graph, &members, &group.train)?,
+                test_accuracy: test,
+            };
+            pack(
+                &TrainedFacts { steps, ledger, facts, test_accuracy_of_train_law },
+                &[&graph.to_bytes()],
+            )
+        })?;
+        self.once(&group.query, || {
+            let (_, arrays) = unpack::<TrainedFacts>(&trained)?;
+            let graph = arrays
+                .first()
+                .and_then(|bytes| Graph::from_bytes(bytes).ok())
+                .ok_or(Error::ArtifactShape)?;
+            let ask = |records: &[RecordId]| {
+                let signals = query(&graph, self.dataset, records, self.plan.access);
+                packed::signals_to_bytes(&signals.map_err(|e| self.unanswered(&group.query, e))?)
+            };
+            let candidates = ask(&records.membership.candidates)?;
+            if self.dataset.test_law.is_some() {
+                pack(&(), &[&candidates, &ask(&records.split.test)?])
+            } else {
+                pack(&(), &[&candidates])
+            }
+        })?;
+        Ok(())
+    }
+
+    fn shadow(&self, group: &Group, g: usize, task: &Task) -> Result<(), Error> {
+        let Stage::Shadow { shadow } = task.stage else { return Ok(()) };
+        let (arm, records) = self.parts(group);
+        self.once(task, || {
+            let seed = records.arm_seed(arm).child("shadow").index(u64::from(shadow));
+            let candidates = records.split.shadow_candidates(
+                self.dataset,
+                self.study.split.train,
+                seed.child("candidates"),
+            )?;
+            let drawn = membership(self.study, self.dataset, &candidates, seed.child("membership"));
+            let (members, others) = (drawn.members(), drawn.non_members());
+            let (graph, ..) = self.fit(group, g, &members, seed.child("fit"), task)?;
+            let facts = ModelFacts {
+                nominal_size: self.study.split.train,
+                train_size: members.len(),
+                recipe_digest: recipe_digest(self.study, arm)?,
+                train_accuracy: self.accuracy(&graph, &members, task)?,
+                test_accuracy: self.accuracy(&graph, &others, task)?,
+            };
+            let signals = query(&graph, self.dataset, &drawn.candidates, Access::BlackBox)
+                .map_err(|e| self.unanswered(task, e))?;
+            packed::shadow_to_bytes(&Shadow { signals, member: drawn.member, facts })
+        })?;
+        Ok(())
+    }
+
+    /// Trains one model on `members`, on randomized records in a local arm.
+    fn fit(
+        &self,
+        group: &Group,
+        g: usize,
+        members: &[RecordId],
+        seed: Seed,
+        task: &Task,
+    ) -> Result<(Graph, u64, Ledger), Error> {
+        let (arm, records) = self.parts(group);
+        let failed = |source| self.failed(task, source);
+        let randomized = self.randomized(group, g).map_err(|e| match e {
+            Fault::Train(source) => failed(source),
+            Fault::Study(error) => error,
+        })?;
+        let dataset = randomized.as_ref().map_or(self.dataset, |r| &r.0);
+        let training = train::Training {
+            recipe: &recipe(self.study, arm)?,
+            dataset,
+            records: members,
+            nominal_size: self.study.split.train,
+            validation: &records.validation,
+            seed,
+            noise: self.study.noise,
+            speed: train::Speed::default(),
+        };
+        let trained = train::fit(&training, &Stopping(self.watch)).map_err(failed)?;
+        // What a local arm spends is spent on each record before training; training it adds nothing.
+        let ledger = randomized.as_ref().map_or(trained.ledger, |r| r.1.clone());
+        Ok((trained.graph, trained.steps, ledger))
+    }
+
+    fn randomized(&self, group: &Group, g: usize) -> Result<Option<Arc<(Dataset, Ledger)>>, Fault> {
+        let (arm, records) = self.parts(group);
+        let Defence::Local { epsilon_per_feature } = arm.defence else { return Ok(None) };
+        let mut slot = self.progress[g].randomized.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            let seed = records.arm_seed(arm).child("randomize").bytes();
+            let mut rng = NoiseRng::with_source(self.study.noise, seed)
+                .map_err(|e| Fault::Study(e.into()))?;
+            let epsilon = Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
+            let made =
+                train::local::randomize(self.dataset, epsilon, &mut rng).map_err(Fault::Train)?;
+            *slot = Some(Arc::new(made));
+        }
+        Ok(slot.clone())
+    }
+
+    fn attack_and_judge(&self, group: &Group) -> Result<(), Error> {
+        let (arm, records) = self.parts(group);
+        // Attacks find their inputs only if one of them is still to be done.
+        let inputs = OnceInputs::default();
+        let scores = group
+            .attacks
+            .par_iter()
+            .map(|task| {
+                let bytes = self.once(task, || {
+                    let inputs = inputs.get(|| Inputs::read(self.store, group))?;
+                    self.attack(arm, records, &inputs, task)
+                })?;
+                let (scores, notes) = packed::scores_from_bytes(&bytes)?;
+                Ok((task, scores, notes))
+            })
+            .collect::<Result<Vec<_>, Error>>()?;
+        self.once(&group.judge, || {
+            let inputs = inputs.get(|| Inputs::read(self.store, group))?;
+            let trained = self.store.read(&group.train.id)?;
+            let Found::Whole(trained) = trained else { return Err(Error::ArtifactShape) };
+            let (facts, _) = unpack::<TrainedFacts>(&trained)?;
+            let repeat: Repeat =
+                judge::repeat(self.study, self.dataset, group, records, &facts, &inputs, &scores)?;
+            serde_json::to_vec(&repeat).map_err(Error::Encode)
+        })?;
+        Ok(())
+    }
+
+    fn attack(
+        &self,
+        arm: &Arm,
+        records: &Records,
+        inputs: &Inputs,
+        task: &Task,
+    ) -> Result<Vec<u8>, Error> {
+        let Stage::Attack { attack: name, law } = &task.stage else {
+            return Err(Error::ArtifactShape);
+        };
+        let failed = |source| match source {
+            dosimeter_attack::Error::Stopped => Error::Stopped,
+            source => Error::Attack { attack: name.clone(), setting: arm.setting.clone(), source },
+        };
+        let Some(attack) = configured(name, &self.study.attack_settings) else {
+            return Err(Error::ArtifactShape);
+        };
+        let seed = records.arm_seed(arm).child(match law {
+            Law::Same => "same law",
+            Law::Test => "test law",
+        });
+        let (signals, truth) = inputs.population(records, *law)?;
+        let needs = attack.needs();
+        let stop = || self.watch.stop();
+        let mut view = View::new(&signals, seed).map_err(failed)?.with_stop(&stop);
+        if needs.shadows > 0 {
+            view = view.with_shadows(&inputs.shadows).map_err(failed)?;
+        }
+        if needs.known_membership {
+            view = view.with_known(&known_half(&truth, seed)).map_err(failed)?;
+        }
+        let outcome = attack.run(&view).map_err(failed)?;
+        let notes: Vec<String> = outcome.notes.iter().map(ToString::to_string).collect();
+        packed::scores_to_bytes(&outcome.scores, &notes)
+    }
+
+    fn parts(&self, group: &Group) -> (&Arm, &Records) {
+        (&self.study.arms[group.arm], &self.records[group.repeat as usize])
+    }
+    /// Accuracy on records as they are, never on randomized ones.
+    fn accuracy(&self, graph: &Graph, records: &[RecordId], task: &Task) -> Result<f64, Error> {
+        train::evaluate(graph, self.dataset, records)
+            .map(|evaluation| evaluation.accuracy())
+            .map_err(|source| self.failed(task, source))
+    }
+    fn unanswered(&self, task: &Task, source: dosimeter_attack::Error) -> Error {
+        let setting = self.study.arms[task.arm].setting.clone();
+        Error::Attack { attack: "query".to_owned(), setting, source }
+    }
+    fn failed(&self, task: &Task, source: train::Error) -> Error {
+        match source {
+            train::Error::Stopped { .. } => Error::Stopped,
+            source => Error::Train { task: words(self.study, task), source },
+        }
+    }
+}
+
+/// A task in words: `train, central z=2, repeat 0`.
+pub(crate) fn words(study: &Study, task: &Task) -> String {
+    let detail = match &task.stage {
+        Stage::Shadow { shadow } => format!("shadow {shadow}"),
+        Stage::Attack { attack, law: Law::Same } => format!("attack {attack}"),
+        Stage::Attack { attack, law: Law::Test } => format!("attack {attack} (test law)"),
+        stage => stage.name().to_owned(),
+    };
+    format!("{detail}, {}, repeat {}", study.arms[task.arm].setting, task.repeat)
+}
+
+enum Fault {
+    Train(train::Error),
+    Study(Error),
+}
+
+struct Stopping<'a>(&'a dyn Watch);
+impl train::Watch for Stopping<'_> {
+    fn stop_requested(&self) -> bool {
+        self.0.stop()
+    }
+}
+
+/// The inputs of attacks and judge, read at most once and only if needed.
+#[derive(Default)]
+struct OnceInputs(Mutex<Option<Arc<Inputs>>>);
+impl OnceInputs {
+    fn get(&self, read: impl FnOnce() -> Result<Inputs, Error>) -> Result<Arc<Inputs>, Error> {
+        let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(inputs) = &*slot {
+            return Ok(Arc::clone(inputs));
+        }
+        let inputs = Arc::new(read()?);
+        *slot = Some(Arc::clone(&inputs));
+        Ok(inputs)
+    }
+}
+
+/// What the models of a group answered.
+pub(crate) struct Inputs {
+    pub(crate) candidates: ModelSignals,
+    pub(crate) test: Option<ModelSignals>,
+    pub(crate) shadows: Vec<Shadow>,
+}
+impl Inputs {
+    pub(crate) fn read(store: &Store, group: &Group) -> Result<Self, Error> {
+        let whole = |task: &Task| match store.read(&task.id)? {
+            Found::Whole(bytes) => Ok(bytes),
+            _ => Err(Error::ArtifactShape),
+        };
+        let query = whole(&group.query)?;
+        let ((), arrays) = unpack(&query)?;
+        let candidates = arrays.first().ok_or(Error::ArtifactShape)?;
+        Ok(Self {
+            candidates: packed::signals_from_bytes(candidates)?,
+            test: arrays.get(1).map(|bytes| packed::signals_from_bytes(bytes)).transpose()?,
+            shadows: group
+                .shadows
+                .iter()
+                .map(|task| packed::shadow_from_bytes(&whole(task)?))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+    /// The judged records under a law, and the truth about them.
+    pub(crate) fn population(
+        &self,
+        records: &Records,
+        law: Law,
+    ) -> Result<(ModelSignals, Membership), Error> {
+        if law == Law::Same {
+            return Ok((self.candidates.clone(), records.membership.clone()));
+        }
+        let test = self.test.as_ref().ok_or(Error::ArtifactShape)?;
+        let mut joined = ModelSignals {
+            records: Vec::new(),
+            labels: Vec::new(),
+            classes: test.classes,
+            logits: Vec::new(),
+            last_layer_inputs: test.last_layer_inputs.as_ref().map(|(w, _)| (*w, Vec::new())),
+        };
+        let members: Vec<usize> =
+            (0..self.candidates.len()).filter(|&i| records.membership.member[i]).collect();
+        let sources = members
+            .iter()
+            .map(|&row| (&self.candidates, row))
+            .chain((0..test.len()).map(|row| (test, row)));
+        for (signals, row) in sources {
+            joined.records.push(signals.records[row]);
+            joined.labels.push(signals.labels[row]);
+            joined.logits.extend_from_slice(signals.logits_of(row));
+            if let (Some((_, to)), Some((width, from))) =
+                (&mut joined.last_layer_inputs, &signals.last_layer_inputs)
+            {
+                to.extend_from_slice(&from[row * width..(row + 1) * width]);
+            }
+        }
+        let member = (0..joined.len()).map(|i| i < members.len()).collect();
+        let truth = Membership { candidates: joined.records.clone(), member };
+        Ok((joined, truth))
+    }
+}

@@ -1,0 +1,360 @@
+//! Reading a TOML file so that every problem is found at once, each with its line.
+use serde::de::DeserializeOwned;
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+/// One thing wrong with a study file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// Line, from 1.
+    pub line: usize,
+    /// Dotted name of the field, for example `split.train`.
+    pub field: String,
+    /// What was needed and what was there.
+    pub what: String,
+}
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: ", self.file.display(), self.line)?;
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+/// A field of a study file: what the reference page, the reader and the hints agree on.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Table it stands in; empty for the top.
+    pub section: &'static str,
+    /// Its key.
+    pub key: &'static str,
+    /// What it may hold.
+    pub needed: &'static str,
+    /// What it is when left out; `None` if it must be given.
+    pub default: Option<&'static str>,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// The text of a file and the problems found so far.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    file: &'a Path,
+    text: &'a str,
+    fields: &'static [Field],
+    problems: RefCell<Vec<Problem>>,
+}
+impl<'a> Source<'a> {
+    pub(crate) const fn new(file: &'a Path, text: &'a str, fields: &'static [Field]) -> Self {
+        Self { file, text, fields, problems: RefCell::new(Vec::new()) }
+    }
+    /// Parses the text; syntax errors become problems.
+    pub(crate) fn parse(&self) -> Spanned<DeTable<'a>> {
+        let (table, errors) = DeTable::parse_recoverable(self.text);
+        for error in errors {
+            self.report(
+                error.span().map_or(0, |s| s.start),
+                "",
+                error.message().replace('\n', ", "),
+            );
+        }
+        table
+    }
+    pub(crate) fn report(&self, offset: usize, field: &str, what: String) {
+        let before = self.text.get(..offset.min(self.text.len())).unwrap_or(self.text);
+        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
+        self.problems.borrow_mut().push(Problem {
+            file: self.file.to_owned(),
+            line,
+            field: field.to_owned(),
+            what,
+        });
+    }
+    pub(crate) fn has_problems(&self) -> bool {
+        !self.problems.borrow().is_empty()
+    }
+    /// The problems in the order of their lines.
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by(|a, b| (a.line, &a.field).cmp(&(b.line, &b.field)));
+        problems.dedup();
+        problems
+    }
+}
+
+/// One table of the file. Getters return `None` after having reported why.
+#[derive(Debug)]
+pub(crate) struct Section<'a> {
+    source: &'a Source<'a>,
+    /// Name in [`Field::section`].
+    kind: &'static str,
+    /// Dotted path shown to people.
+    path: String,
+    table: Option<&'a DeTable<'a>>,
+    offset: usize,
+}
+impl<'a> Section<'a> {
+    /// Opens a table and reports every key that [`Field`] does not list.
+    pub(crate) fn open(
+        source: &'a Source<'a>,
+        kind: &'static str,
+        path: String,
+        table: Option<&'a DeTable<'a>>,
+        offset: usize,
+    ) -> Self {
+        let section = Self { source, kind, path, table, offset };
+        let known: Vec<&str> =
+            source.fields.iter().filter(|f| f.section == kind).map(|f| f.key).collect();
+        for key in table.into_iter().flat_map(DeTable::keys) {
+            let name: &str = key.get_ref();
+            if !known.contains(&name) {
+                let mut what = "unknown key".to_owned();
+                if let Some(near) = nearest(name, known.iter().copied()) {
+                    what.push_str(&format!(", did you mean `{near}`?"));
+                } else {
+                    what.push_str(&format!("; known here: {}", known.join(", ")));
+                }
+                source.report(key.span().start, &section.name(name), what);
+            }
+        }
+        section
+    }
+    /// Dotted name of `key`.
+    fn name(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+    fn field(&self, key: &str) -> &'static Field {
+        const MISSING: &Field =
+            &Field { section: "", key: "", needed: "", default: None, meaning: "" };
+        let found = self.source.fields.iter().find(|f| f.section == self.kind && f.key == key);
+        debug_assert!(found.is_some(), "{}.{key} is read but not listed", self.kind);
+        found.unwrap_or(MISSING)
+    }
+    fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table?.get(key)
+    }
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.value(key).is_some()
+    }
+    /// Reports a problem with `key`, at its value or at the table.
+    pub(crate) fn report(&self, key: &str, what: String) {
+        let offset = self.value(key).map_or(self.offset, |v| v.span().start);
+        let name = if key.is_empty() { self.path.clone() } else { self.name(key) };
+        self.source.report(offset, &name, what);
+    }
+    pub(crate) fn wrong(&self, key: &str, got: &str) {
+        self.report(key, format!("needs {}, got {got}", self.field(key).needed));
+    }
+    /// The value of `key` through `read`; an absent key gives the default or is reported.
+    fn get<T>(
+        &self,
+        key: &str,
+        default: Option<T>,
+        read: impl FnOnce(&'a DeValue<'a>) -> Option<T>,
+    ) -> Option<T> {
+        let Some(value) = self.value(key) else {
+            if default.is_none() {
+                self.report(key, format!("missing; needs {}", self.field(key).needed));
+            }
+            return default;
+        };
+        let result = read(value.get_ref());
+        if result.is_none() {
+            self.wrong(key, &shown(value.get_ref()));
+        }
+        result
+    }
+    pub(crate) fn text(&self, key: &str, default: Option<&'a str>) -> Option<&'a str> {
+        self.get(key, default, DeValue::as_str)
+    }
+    pub(crate) fn choice<T: Copy>(
+        &self,
+        key: &str,
+        choices: &[(&str, T)],
+        default: Option<T>,
+    ) -> Option<T> {
+        let value = self.value(key);
+        if let Some(word) = value.and_then(|v| v.get_ref().as_str()) {
+            let found = choices.iter().find(|(name, _)| *name == word);
+            if found.is_none() {
+                let names: Vec<String> = choices.iter().map(|(n, _)| format!("\"{n}\"")).collect();
+                let mut what = format!("needs one of {}, got \"{word}\"", names.join(", "));
+                if let Some(near) = nearest(word, choices.iter().map(|(n, _)| *n)) {
+                    what.push_str(&format!("; did you mean \"{near}\"?"));
+                }
+                self.report(key, what);
+            }
+            return found.map(|(_, t)| *t);
+        }
+        self.get(key, default, |_| None)
+    }
+    pub(crate) fn whole(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        default: Option<u64>,
+    ) -> Option<u64> {
+        self.get(key, default, |v| whole(v).filter(|n| range.contains(n)))
+    }
+    pub(crate) fn real(
+        &self,
+        key: &str,
+        ok: impl Fn(f64) -> bool,
+        default: Option<f64>,
+    ) -> Option<f64> {
+        self.get(key, default, |v| real(v).filter(|x| ok(*x)))
+    }
+    /// A whole number that counts things in memory.
+    pub(crate) fn size(
+        &self,
+        key: &str,
+        range: RangeInclusive<u64>,
+        default: Option<usize>,
+    ) -> Option<usize> {
+        let number = self.whole(key, range, default.map(|d| d as u64))?;
+        usize::try_from(number).ok()
+    }
+    /// A list of such numbers.
+    pub(crate) fn sizes(
+        &self,
+        key: &str,
+        range: &RangeInclusive<u64>,
+        default: Option<Vec<usize>>,
+    ) -> Option<Vec<usize>> {
+        self.list(key, default, |v| {
+            whole(v).filter(|n| range.contains(n)).and_then(|n| usize::try_from(n).ok())
+        })
+    }
+    /// A table that another crate defines. Its reader stops at its first problem.
+    pub(crate) fn deserialize<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let empty = || Spanned::new(self.offset..self.offset, DeValue::Table(DeTable::new()));
+        let value =
+            self.value(key).map_or_else(empty, |v| Spanned::new(v.span(), v.get_ref().clone()));
+        let at = value.span().start;
+        match T::deserialize(ValueDeserializer::from(value)) {
+            Ok(table) => Some(table),
+            Err(error) => {
+                let offset = error.span().map_or(at, |s| s.start);
+                let what = error.message().replace('\n', ", ");
+                self.source.report(offset, &self.name(key), what);
+                None
+            }
+        }
+    }
+    fn list<T>(
+        &self,
+        key: &str,
+        default: Option<Vec<T>>,
+        read: impl Fn(&'a DeValue<'a>) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        self.get(key, default, |v| v.as_array()?.iter().map(|e| read(e.get_ref())).collect())
+    }
+    pub(crate) fn reals(
+        &self,
+        key: &str,
+        ok: impl Fn(f64) -> bool,
+        default: Option<Vec<f64>>,
+    ) -> Option<Vec<f64>> {
+        self.list(key, default, |v| real(v).filter(|x| ok(*x))).filter(|l| self.filled(key, l))
+    }
+    pub(crate) fn texts(&self, key: &str, default: Option<Vec<&'a str>>) -> Option<Vec<&'a str>> {
+        self.list(key, default, DeValue::as_str)
+    }
+    fn filled<T>(&self, key: &str, list: &[T]) -> bool {
+        if list.is_empty() {
+            self.wrong(key, "an empty list");
+        }
+        !list.is_empty()
+    }
+    /// A number, or one of the given words.
+    pub(crate) fn real_or_word(
+        &self,
+        key: &str,
+        word: &str,
+        ok: impl Fn(f64) -> bool,
+    ) -> Option<Option<f64>> {
+        self.get(key, Some(None), |v| {
+            if v.as_str() == Some(word) { Some(None) } else { real(v).filter(|x| ok(*x)).map(Some) }
+        })
+    }
+    /// A sub-table. An absent one is read as empty, so that its required fields are reported one by one.
+    pub(crate) fn table(&self, key: &str, kind: &'static str) -> Section<'a> {
+        let value = self.value(key);
+        let table = value.and_then(|v| v.get_ref().as_table());
+        if value.is_some() && table.is_none() {
+            self.wrong(key, value.map_or("nothing", |v| v.get_ref().type_str()));
+        }
+        let offset = value.map_or(self.offset, |v| v.span().start);
+        Section::open(self.source, kind, self.name(key), table, offset)
+    }
+    /// An array of tables; empty if absent.
+    pub(crate) fn tables(&self, key: &str, kind: &'static str) -> Vec<Section<'a>> {
+        let Some(value) = self.value(key) else { return Vec::new() };
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong(key, value.get_ref().type_str());
+            return Vec::new();
+        };
+        let mut sections = Vec::new();
+        for (i, element) in array.iter().enumerate() {
+            let path = format!("{}[{}]", self.name(key), i + 1);
+            match element.get_ref().as_table() {
+                Some(table) => sections.push(Section::open(
+                    self.source,
+                    kind,
+                    path,
+                    Some(table),
+                    element.span().start,
+                )),
+                None => self.wrong(key, element.get_ref().type_str()),
+            }
+        }
+        sections
+    }
+}
+
+fn whole(value: &DeValue<'_>) -> Option<u64> {
+    let integer = value.as_integer()?;
+    u64::from_str_radix(integer.as_str(), integer.radix()).ok()
+}
+/// A finite number; whole numbers are read as reals too.
+fn real(value: &DeValue<'_>) -> Option<f64> {
+    let number = match value {
+        DeValue::Float(float) => float.as_str().parse::<f64>().ok()?,
+        #[expect(clippy::cast_precision_loss, reason = "settings of interest are far below 2^53")]
+        DeValue::Integer(integer) => {
+            i64::from_str_radix(integer.as_str(), integer.radix()).ok()? as f64
+        }
+        _ => return None,
+    };
+    number.is_finite().then_some(number)
+}
+/// A value as written, for messages.
+fn shown(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(s) => format!("\"{s}\""),
+        DeValue::Integer(i) => i.as_str().to_owned(),
+        DeValue::Float(f) => f.as_str().to_owned(),
+        DeValue::Boolean(b) => b.to_string(),
+        DeValue::Datetime(d) => d.to_string(),
+        DeValue::Array(a) => {
+            format!("[{}]", a.iter().map(|v| shown(v.get_ref())).collect::<Vec<_>>().join(", "))
+        }
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
+/// The known word most like `word`, if it is like enough to be a slip.
+pub(crate) fn nearest<'n>(word: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    known
+        .map(|name| (strsim::damerau_levenshtein(word, name), name))
+        .filter(|(distance, name)| *distance <= 1.max(name.len() / 3))
+        .min()
+        .map(|(_, name)| name)
+}

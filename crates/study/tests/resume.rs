@@ -1,0 +1,179 @@
+//! A run may be stopped, damaged, and done by any number of threads: the report is the same, byte for byte.
+use dosimeter_study::plan::Task;
+use dosimeter_study::run::{Silent, Speed, Watch};
+use dosimeter_study::{Error, Session, Store, report};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const STUDY: &str = r#"name = "tiny"
+seed = 3
+repeats = 2
+[dataset]
+kind = "skewed-purchases"
+classes = 4
+train_records = 400
+test_records = 100
+[split]
+train = 40
+test = 40
+[target]
+hidden = [8]
+learning_rate = 0.02
+batch_size = 10
+epochs = 4
+[shadows]
+count = 2
+[[arms]]
+central = { noise_multipliers = [1.0], clipping_norm = 1.0 }
+[[arms]]
+local = { epsilons_per_feature = [1.0] }
+[attacks]
+names = ["loss_threshold", "shadow_model", "white_box"]
+shadow_model = { epochs = 3 }
+white_box = { filters = 4, epochs = 2 }
+"#;
+
+fn study(folder: &Path) -> PathBuf {
+    let file = folder.join("tiny.toml");
+    std::fs::write(&file, STUDY).unwrap();
+    file
+}
+fn one_thread() -> Speed {
+    Speed { threads: Some(1) }
+}
+fn json(root: &Path) -> String {
+    std::fs::read_to_string(root.join("report.json")).unwrap()
+}
+
+/// Stops after some tasks, and remembers what was reused and what was said.
+#[derive(Default)]
+struct Counting {
+    stop_after: Option<usize>,
+    done: AtomicUsize,
+    reused: AtomicUsize,
+    warnings: Mutex<Vec<String>>,
+}
+impl Watch for Counting {
+    fn done(&self, _: &Task, reused: bool) {
+        let counter = if reused { &self.reused } else { &self.done };
+        counter.fetch_add(1, Ordering::SeqCst);
+    }
+    fn warn(&self, text: &str) {
+        self.warnings.lock().unwrap().push(text.to_owned());
+    }
+    fn stop(&self) -> bool {
+        self.stop_after.is_some_and(|most| self.done.load(Ordering::SeqCst) >= most)
+    }
+}
+
+#[test]
+fn threads_stops_and_damage_change_no_byte_of_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = study(folder.path());
+    let session = Session::open(&file).unwrap();
+    let tasks = session.plan.tasks().count();
+
+    let straight = folder.path().join("straight");
+    let report = session.run(&straight, one_thread(), &Silent).unwrap();
+    assert_eq!(report.arms.len(), 3);
+    assert_eq!(report::to_json(&report).unwrap(), json(&straight));
+
+    let four = folder.path().join("four");
+    session.run(&four, Speed { threads: Some(4) }, &Silent).unwrap();
+    assert_eq!(json(&four), json(&straight), "four threads");
+
+    // Stopped again and again, a few tasks at a time.
+    let halting = folder.path().join("halting");
+    let mut stops = 0;
+    loop {
+        let watch = Counting { stop_after: Some(5), ..Counting::default() };
+        match session.run(&halting, one_thread(), &watch) {
+            Ok(_) => break,
+            Err(Error::Stopped) => stops += 1,
+            Err(error) => panic!("{error}"),
+        }
+        assert!(!halting.join("report.json").exists(), "no report of an unfinished run");
+        assert!(stops < 100, "no progress");
+    }
+    assert!(stops >= 5, "stopped only {stops} times");
+    assert_eq!(json(&halting), json(&straight), "stopped {stops} times");
+
+    // A second run does nothing.
+    let again = Counting::default();
+    session.run(&halting, one_thread(), &again).unwrap();
+    assert_eq!(again.done.load(Ordering::SeqCst), 0);
+    assert_eq!(again.reused.load(Ordering::SeqCst), tasks);
+
+    // Damage to every kind of artifact is noticed, said, and mended.
+    let group = &session.plan.groups[0];
+    let damaged = [&group.train, &group.query, &group.shadows[0], &group.attacks[0], &group.judge];
+    for task in damaged {
+        let path = Store::path(&halting, &task.id);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 1;
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+    }
+    let mending = Counting::default();
+    session.run(&halting, one_thread(), &mending).unwrap();
+    assert_eq!(mending.done.load(Ordering::SeqCst), damaged.len());
+    assert_eq!(mending.warnings.lock().unwrap().len(), damaged.len());
+    assert_eq!(json(&halting), json(&straight), "mended");
+}
+
+#[test]
+fn measured_is_never_above_proved_and_limits_are_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("limited.toml");
+    let text = STUDY.replace("repeats = 2", "repeats = 1").replace(
+        "[attacks]",
+        "[[limits]]\nmax_epsilon_upper = 0.001\n[[limits]]\narms = [\"central z=1\"]\nclaimed_epsilon = 1e6\n[attacks]",
+    );
+    std::fs::write(&file, text).unwrap();
+    let session = Session::open(&file).unwrap();
+    let report = session.run(&folder.path().join("run"), Speed::default(), &Silent).unwrap();
+    for arm in &report.arms {
+        let upper = arm.epsilon_upper.first().unwrap().value.get();
+        for attack in &arm.attacks {
+            for lower in attack.epsilon_lower.iter().filter(|l| l.caveats.is_empty()) {
+                assert!(lower.value.get() <= upper, "{}: {}", arm.setting, attack.attack);
+            }
+        }
+    }
+    let outcomes: Vec<_> =
+        report.checks.iter().map(|c| (c.setting.clone().unwrap(), c.outcome)).collect();
+    assert_eq!(
+        outcomes,
+        [
+            ("central z=1".to_owned(), report::Outcome::Violated),
+            ("local eps=1".to_owned(), report::Outcome::Violated),
+            ("central z=1".to_owned(), report::Outcome::Held),
+        ]
+    );
+}
+
+#[test]
+fn a_record_and_an_epsilon_can_be_followed_through_a_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = study(folder.path());
+    let session = Session::open(&file).unwrap();
+    let root = folder.path().join("run");
+    session.run(&root, Speed::default(), &Silent).unwrap();
+    let epsilon = dosimeter_study::trace::epsilon(&root).unwrap();
+    for (stage, _) in dosimeter_study::trace::EPSILON_PATH {
+        assert!(epsilon.iter().any(|s| s.stage == *stage), "{stage}");
+    }
+    let candidate = report::from_json(&json(&root)).unwrap().risk[0].records[0].record;
+    let record = dosimeter_study::trace::record(&root, candidate).unwrap();
+    for (stage, _) in dosimeter_study::trace::RECORD_PATH {
+        assert!(record.iter().any(|s| s.stage == *stage), "{stage}");
+    }
+    for step in epsilon.iter().chain(&record) {
+        assert!(step.artifact.as_ref().is_none_or(|a| root.join(a).is_file()), "{step:?}");
+    }
+    assert!(matches!(
+        dosimeter_study::trace::record(&root, 500),
+        Err(Error::NoSuchRecord { record: 500, last: 499 })
+    ));
+}

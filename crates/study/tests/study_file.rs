@@ -1,0 +1,234 @@
+//! Study files: what is refused, with line and field, and what is made of those that are not.
+use dosimeter_study::file::{FIELDS, check};
+use dosimeter_study::study::Defence;
+use std::path::Path;
+
+const GOOD: &str = r#"name = "small"
+seed = 7
+[dataset]
+kind = "skewed-purchases"
+classes = 10
+train_records = 1000
+test_records = 300
+[split]
+train = 100
+test = 100
+[target]
+hidden = [16]
+learning_rate = 0.01
+batch_size = 20
+epochs = 5
+[shadows]
+count = 2
+[[arms]]
+central = { noise_multipliers = [1, 2.5], clipping_norm = 1 }
+[[arms]]
+local = { epsilons_per_feature = [0.5] }
+epochs = 9
+"#;
+
+fn problems(text: &str) -> Vec<String> {
+    match check(Path::new("studies/small.toml"), text) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn a_grid_becomes_one_arm_per_value_with_the_arm_without_dp_first() {
+    let study = check(Path::new("studies/small.toml"), GOOD).unwrap();
+    let settings: Vec<&str> = study.arms.iter().map(|a| a.setting.as_str()).collect();
+    assert_eq!(settings, ["no DP", "central z=1", "central z=2.5", "local eps=0.5"]);
+    assert_eq!(study.arms[0].defence, Defence::NoDp);
+    assert_eq!(study.arms[0].epochs, 5);
+    assert_eq!(study.arms[3].epochs, 9, "an arm's own setting goes before the target's");
+    assert_eq!(
+        study.arms[2].defence,
+        Defence::Central { clipping_norm: 1.0, noise_multiplier: 2.5 }
+    );
+}
+
+#[test]
+fn an_arm_without_dp_that_is_asked_for_is_moved_to_the_front_and_not_doubled() {
+    let study =
+        check(Path::new("small.toml"), &format!("{GOOD}[[arms]]\nno_dp = {{}}\nepochs = 50\n"))
+            .unwrap();
+    assert_eq!(study.arms.len(), 4);
+    assert_eq!((study.arms[0].setting.as_str(), study.arms[0].epochs), ("no DP", 50));
+    assert_eq!(study.arms[1].setting, "central z=1");
+}
+
+#[test]
+fn paths_are_relative_to_the_study_file() {
+    let text = GOOD.replace(
+        "kind = \"skewed-purchases\"\nclasses = 10\ntrain_records = 1000\ntest_records = 300",
+        "kind = \"location\"\npath = \"../data/location.npz\"",
+    );
+    let study = check(Path::new("studies/small.toml"), &text).unwrap();
+    assert_eq!(study.dataset.path().unwrap(), Path::new("studies/../data/location.npz"));
+}
+
+/// (what to replace, by what, the one problem it makes)
+#[test]
+fn every_kind_of_mistake_is_named_with_its_line() {
+    let table: &[(&str, &str, &str)] = &[
+        (
+            "seed = 7",
+            "seed = -7",
+            "studies/small.toml:2: seed: needs a whole number from 0 to 9223372036854775807, got -7",
+        ),
+        (
+            "seed = 7",
+            "sed = 7\nseed = 7",
+            "studies/small.toml:2: sed: unknown key, did you mean `seed`?",
+        ),
+        (
+            "seed = 7\n",
+            "",
+            "studies/small.toml:1: seed: missing; needs a whole number from 0 to 9223372036854775807",
+        ),
+        (
+            "\"small\"",
+            "\"a b\"",
+            "studies/small.toml:1: name: needs text of letters, digits, `-` and `_`, got \"a b\"",
+        ),
+        (
+            "train = 100",
+            "train = 1",
+            "studies/small.toml:9: split.train: needs a whole number from 2 to 100000000, got 1",
+        ),
+        (
+            "train = 100",
+            "train = 100\nmembership = \"coin\"",
+            "studies/small.toml:10: split.membership: needs one of \"coins\", \"fixed-half\", got \"coin\"; did you mean \"coins\"?",
+        ),
+        (
+            "learning_rate = 0.01",
+            "learning_rate = nan",
+            "studies/small.toml:13: target.learning_rate: needs a number above 0, got nan",
+        ),
+        (
+            "learning_rate = 0.01",
+            "learning_rate = inf",
+            "studies/small.toml:13: target.learning_rate: needs a number above 0, got inf",
+        ),
+        (
+            "hidden = [16]",
+            "hidden = [16, 0]",
+            "studies/small.toml:12: target.hidden: needs a list of whole numbers from 1 to 65536, got [16, 0]",
+        ),
+        (
+            "batch_size = 20",
+            "batch_size = 200",
+            "studies/small.toml:14: target.batch_size: needs a whole number from 1 to the training-set size, got 200",
+        ),
+        (
+            "epochs = 5",
+            "epochs = \"5\"",
+            "studies/small.toml:15: target.epochs: needs a whole number from 1 to 1000000, got \"5\"",
+        ),
+        (
+            "epochs = 5",
+            "epochs = 5\nmomentum = 0.9",
+            "studies/small.toml:16: target.momentum: belongs to optimizer = \"sgd\"",
+        ),
+        (
+            "[1, 2.5]",
+            "[]",
+            "studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers above 0, got an empty list",
+        ),
+        (
+            "[1, 2.5]",
+            "[1, 0]",
+            "studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers above 0, got [1, 0]",
+        ),
+        ("[1, 2.5]", "[1, 1]", "studies/small.toml:18: arms[1]: a second arm called `central z=1`"),
+        (
+            ", clipping_norm = 1",
+            "",
+            "studies/small.toml:19: arms[1].central.clipping_norm: missing; needs a number above 0",
+        ),
+        (
+            "local = { epsilons_per_feature = [0.5] }",
+            "",
+            "studies/small.toml:20: arms[2]: needs exactly one of `no_dp`, `clip_only`, `central`, `local`, got none",
+        ),
+        ("kind = \"skewed-purchases\"", "kind = \"purchse\"", ""),
+        (
+            "count = 2",
+            "count = 0",
+            "studies/small.toml:1: attacks.names: `shadow_model` needs at least 1 shadow models, got shadows.count = 0",
+        ),
+    ];
+    for (from, to, expected) in table {
+        let text = GOOD.replacen(from, to, 1);
+        assert_ne!(&text, GOOD, "`{from}` is not in the file");
+        let found = problems(&text);
+        if expected.is_empty() {
+            assert!(!found.is_empty(), "{to}");
+        } else {
+            assert_eq!(found, [*expected], "{to}");
+        }
+    }
+}
+
+#[test]
+fn all_problems_are_reported_at_once_in_the_order_of_their_lines() {
+    let text = GOOD
+        .replace("seed = 7", "seed = 0.5")
+        .replace("test = 100", "tset = 100")
+        .replace("clipping_norm = 1 }", "clipping_norm = -1 }")
+        + "[attacks]\nnames = [\"loss_treshold\"]\n[audit]\nconfidence = 1.0\n";
+    let found = problems(&text);
+    let fields: Vec<&str> = found.iter().map(|p| p.split(": ").nth(1).unwrap()).collect();
+    assert_eq!(
+        fields,
+        [
+            "seed",
+            "split.test",
+            "split.tset",
+            "arms[1].central.clipping_norm",
+            "attacks.names",
+            "audit.confidence"
+        ],
+        "{found:#?}"
+    );
+    assert!(found[4].ends_with("did you mean `loss_threshold`?"), "{}", found[4]);
+}
+
+#[test]
+fn broken_toml_is_refused_with_its_line_and_nothing_else_is_said() {
+    let found = problems("name = \"x\"\nseed = = 3\n");
+    assert!(!found.is_empty());
+    assert!(found.iter().all(|p| p.starts_with("studies/small.toml:2: ")), "{found:#?}");
+}
+
+#[test]
+fn a_limit_for_an_arm_that_is_not_there_is_refused() {
+    let found = problems(&format!("{GOOD}[[limits]]\narms = [\"central z=3\"]\nmax_auc = 0.6\n"));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("no arm is called `central z=3`"), "{}", found[0]);
+}
+
+#[test]
+fn every_field_is_listed_once() {
+    for (i, field) in FIELDS.iter().enumerate() {
+        let same = |f: &&dosimeter_study::Field| (f.section, f.key) == (field.section, field.key);
+        assert_eq!(FIELDS.iter().filter(same).count(), 1, "{}.{} ({i})", field.section, field.key);
+    }
+}
+
+#[test]
+fn the_studies_in_the_repository_are_right() {
+    let folder = dosimeter_testing::workspace().join("studies");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            let study = dosimeter_study::file::read(&path);
+            assert!(study.is_ok(), "{}", study.unwrap_err());
+            checked += 1;
+        }
+    }
+    assert!(checked >= 6, "only {checked} studies found");
+}

@@ -1,0 +1,145 @@
+//! `dosimeter data`.
+use crate::output::{Failure, print, print_json, say};
+use dosimeter_study::account::Epsilon;
+use dosimeter_study::tables::{self, Facts};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Generate, inspect or randomize data.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Data {
+    /// Write Skewed Purchases as CSV
+    Generate(Generate),
+    /// Load the data of a study file and say what is in it
+    Inspect(Inspect),
+    /// Randomize every record of a study file's data by local DP and write it as CSV
+    Randomize(Randomize),
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Generate {
+    /// Classes, a divisor of 600
+    #[arg(long, default_value_t = 100)]
+    classes: usize,
+    /// Records of the train law
+    #[arg(long, default_value_t = 10_000)]
+    train_records: u32,
+    /// Records of the test law
+    #[arg(long, default_value_t = 0)]
+    test_records: u32,
+    /// Root seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Inspect {
+    /// A study file, or a file with a `dataset` table alone
+    study: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Randomize {
+    /// A study file, or a file with a `dataset` table alone
+    study: PathBuf,
+    /// Loss of one feature, nats; a record's loss is the sum over its features
+    #[arg(long, value_name = "EPSILON", value_parser = epsilon)]
+    epsilon_per_feature: Epsilon,
+    /// Draw the noise from this seed, for experiments; left out, it comes from the operating system
+    #[arg(long)]
+    seed: Option<u64>,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Data {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Generate(g) => {
+                let dataset = tables::generate(g.classes, g.train_records, g.test_records, g.seed)?;
+                write(&g.out, |out| tables::write_csv(&dataset, out))?;
+                show(&tables::facts(&dataset), g.json)?;
+            }
+            Self::Inspect(i) => show(&tables::facts(&tables::load(&i.study)?), i.json)?,
+            Self::Randomize(r) => {
+                let dataset = tables::load(&r.study)?;
+                let (randomized, spent) =
+                    tables::randomize(&dataset, r.epsilon_per_feature, r.seed)?;
+                write(&r.out, |out| tables::write_csv(&randomized, out))?;
+                if r.json {
+                    print_json(&spent)?;
+                } else {
+                    print(&format!(
+                        "epsilon_upper {} for the feature vector of a record (local, delta 0); the label is public",
+                        spent.epsilon_upper.get()
+                    ))?;
+                    if spent.replayable {
+                        say("warning: noise from a seed can be replayed: not for a release");
+                    }
+                }
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Writes a file whole or not at all.
+fn write(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<(), Failure> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".unfinished");
+    let temporary = path.with_file_name(name);
+    let attempt = || {
+        let mut out = BufWriter::new(File::create(&temporary)?);
+        fill(&mut out)?;
+        out.into_inner()?.sync_all()?;
+        std::fs::rename(&temporary, path)
+    };
+    attempt().map_err(|source| {
+        let _ = std::fs::remove_file(&temporary);
+        dosimeter_study::Error::Disk { path: path.to_owned(), source }.into()
+    })
+}
+
+fn show(facts: &Facts, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(facts);
+    }
+    let mut text = format!(
+        "{}\nrecords      {}\ncolumns      {}\ninputs       {}\nclasses      {} of {} to {} records\n",
+        facts.name,
+        facts.records,
+        facts.columns,
+        facts.width,
+        facts.classes,
+        facts.class_sizes.0,
+        facts.class_sizes.1,
+    );
+    if let Some(ones) = facts.ones {
+        text.push_str(&format!("ones         {ones:.4}\n"));
+    }
+    if let Some(records) = facts.test_law_records {
+        text.push_str(&format!("test law     {records} records\n"));
+    }
+    text.push_str(&format!("fingerprint  {}\n", facts.fingerprint));
+    print(&text)
+}
+
+fn epsilon(text: &str) -> Result<Epsilon, String> {
+    let number = text.parse().map_err(|_| format!("needs a number, got `{text}`"))?;
+    Epsilon::new(number).map_err(|e| e.to_string())
+}

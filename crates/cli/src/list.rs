@@ -1,0 +1,47 @@
+//! `dosimeter list`.
+use crate::output::{Failure, print, print_json};
+use dosimeter_study::list::{self, Entry};
+use std::process::ExitCode;
+
+/// List what there is to choose from.
+#[derive(Debug, clap::Args)]
+pub(crate) struct List {
+    /// What to list
+    what: What,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum What {
+    Attacks,
+    Datasets,
+    Accountants,
+    Mechanisms,
+    Bounds,
+}
+impl List {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        let entries = match self.what {
+            What::Attacks => list::attacks(),
+            What::Datasets => list::datasets(),
+            What::Accountants => list::accountants(),
+            What::Mechanisms => list::mechanisms(),
+            What::Bounds => list::bounds(),
+        };
+        if self.json {
+            print_json(&entries)?;
+        } else {
+            print(&entries.iter().map(paragraph).collect::<String>())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn paragraph(entry: &Entry) -> String {
+    let mut text = format!("{}\n    {}\n", entry.name, entry.what);
+    for line in entry.detail.lines().chain([entry.source.as_str()]).filter(|l| !l.is_empty()) {
+        text.push_str(&format!("    {line}\n"));
+    }
+    text
+}

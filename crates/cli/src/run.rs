@@ -1,0 +1,100 @@
+//! `dosimeter run` and `dosimeter plan`.
+use crate::output::{Failure, VIOLATED, print, print_json, print_table, say};
+use crate::progress::{Progress, words};
+use crate::report::{arms_table, summary, violated};
+use dosimeter_study::Session;
+use dosimeter_study::run::Speed;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run a study.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    /// The study file
+    study: PathBuf,
+    /// Run directory: artifacts, report.json, report.html and tables
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Threads; one per core if left out. Changes no number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+impl Run {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        let session = Session::open(&self.study)?;
+        let progress = Progress::new(&session.plan, self.quiet);
+        let speed = Speed { threads: self.threads.map(usize::from) };
+        let result = session.run(&self.out, speed, &progress);
+        progress.finish();
+        let report = result?;
+        let page = self.out.join("report.html");
+        if self.json {
+            print_json(&summary(&report, &self.out))?;
+        } else {
+            arms_table(&report)?;
+            say(&format!("report: {}", page.display()));
+        }
+        let violated = violated(&report);
+        for check in &violated {
+            let setting = check.setting.as_deref().unwrap_or("every arm");
+            say(&format!("violated: {setting}: {}: {}", check.statement, check.reason));
+        }
+        Ok(if violated.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(VIOLATED) })
+    }
+}
+
+/// Show what a study will compute.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Plan {
+    /// The study file
+    study: PathBuf,
+    /// Print the whole plan as JSON
+    #[arg(long)]
+    json: bool,
+}
+impl Plan {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        let session = Session::open(&self.study)?;
+        let plan = &session.plan;
+        if self.json {
+            print_json(plan)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for (index, setting) in plan.arms.iter().enumerate() {
+            let mut counts: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+            for task in plan.tasks().filter(|t| t.arm == index) {
+                let count = counts.entry(task.stage.name()).or_default();
+                *count = (count.0 + 1, count.1 + task.estimated_seconds);
+            }
+            let count = |stage| counts.get(stage).map_or(0, |c| c.0).to_string();
+            let seconds: f64 = counts.values().map(|c| c.1).sum();
+            rows.push(vec![
+                setting.clone(),
+                count("train"),
+                count("shadow"),
+                count("attack"),
+                count("judge"),
+                words(seconds),
+            ]);
+        }
+        let header = ["arm", "train", "shadow", "attack", "judge", "one core, about"];
+        print_table(&header, &[1, 2, 3, 4, 5], rows)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        #[expect(clippy::cast_precision_loss, reason = "few cores")]
+        let all = plan.estimated_seconds() / cores as f64;
+        print(&format!(
+            "{} tasks, about {} on {cores} cores (an estimate from one short training)",
+            plan.tasks().count(),
+            words(all)
+        ))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

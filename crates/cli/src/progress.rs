@@ -50,7 +50,6 @@ impl Progress {
         // Without a handler Ctrl-C ends the process at once; finished tasks are kept then too.
         let _ = ctrlc::set_handler(move || {
             if asked.swap(true, Ordering::SeqCst) {
-                #[expect(clippy::exit, reason = "asked twice: at once, from whatever thread")]
                 std::process::exit(130);
             }
             say("stopping; finished tasks are kept (Ctrl-C again to stop at once)");

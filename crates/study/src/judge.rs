@@ -158,7 +158,7 @@ pub(crate) fn repeat(
             &truth.candidates,
             &truth.member,
             confidence,
-            seed.child("blind"),
+            records.seed.child("blind"),
         )
         .map_err(failed)?;
         blind_baselines.push(BlindBaseline {

@@ -286,17 +286,17 @@ impl<'a> Section<'a> {
         })
     }
     /// A sub-table. An absent one is read as empty, so that its required fields are reported one by one.
-    pub(crate) fn table(&self, key: &str, kind: &'static str) -> Section<'a> {
+    pub(crate) fn table(&self, key: &str, kind: &'static str) -> Self {
         let value = self.value(key);
         let table = value.and_then(|v| v.get_ref().as_table());
         if value.is_some() && table.is_none() {
             self.wrong(key, value.map_or("nothing", |v| v.get_ref().type_str()));
         }
         let offset = value.map_or(self.offset, |v| v.span().start);
-        Section::open(self.source, kind, self.name(key), table, offset)
+        Self::open(self.source, kind, self.name(key), table, offset)
     }
     /// An array of tables; empty if absent.
-    pub(crate) fn tables(&self, key: &str, kind: &'static str) -> Vec<Section<'a>> {
+    pub(crate) fn tables(&self, key: &str, kind: &'static str) -> Vec<Self> {
         let Some(value) = self.value(key) else { return Vec::new() };
         let Some(array) = value.get_ref().as_array() else {
             self.wrong(key, value.get_ref().type_str());
@@ -306,7 +306,7 @@ impl<'a> Section<'a> {
         for (i, element) in array.iter().enumerate() {
             let path = format!("{}[{}]", self.name(key), i + 1);
             match element.get_ref().as_table() {
-                Some(table) => sections.push(Section::open(
+                Some(table) => sections.push(Self::open(
                     self.source,
                     kind,
                     path,

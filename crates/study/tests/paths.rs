@@ -1,4 +1,6 @@
 //! The walks of docs/paths and of `dosimeter trace` name functions that exist.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
 use dosimeter_study::trace::{EPSILON_PATH, RECORD_PATH};
 use std::path::Path;
 

@@ -1,4 +1,6 @@
 //! A run may be stopped, damaged, and done by any number of threads: the report is the same, byte for byte.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
 use dosimeter_study::plan::Task;
 use dosimeter_study::run::{Silent, Speed, Watch};
 use dosimeter_study::{Error, Session, Store, report};

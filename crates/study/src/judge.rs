@@ -298,12 +298,12 @@ pub(crate) fn judgement(claim: &Claim, measured: &[dosimeter_audit::EpsilonLower
     let lower = format!("measured at least {:.3} ({})", measured.value, measured.bound);
     match verdict::compare(claim, measured) {
         verdict::Verdict::Consistent => Judgement {
-            verdict: if measured.value > 0.0 { Verdict::Consistent } else { Verdict::Inconclusive },
-            reason: if measured.value > 0.0 {
-                format!("{lower}, proved at most {:.3}", claim.epsilon.get())
-            } else {
-                format!("nothing measured, proved at most {:.3}", claim.epsilon.get())
-            },
+            verdict: Verdict::Consistent,
+            reason: format!(
+                "{lower}, proved at most {:.3}; a perfect attack on so many records would have shown {:.3}",
+                claim.epsilon.get(),
+                measured.largest_possible
+            ),
         },
         verdict::Verdict::Violated { by } => Judgement {
             verdict: Verdict::Violated,

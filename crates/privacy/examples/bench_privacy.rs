@@ -1,5 +1,6 @@
-//! Times of accounting, calibration and noise as one JSON object: wall seconds of one thread on a quiet machine, best of several rounds.
+//! Times of accounting, calibration and noise as one JSON object: CPU seconds of one thread, best of several rounds.
 #![allow(clippy::print_stdout, reason = "a program")]
+use cpu_time::ThreadTime;
 use dosimeter_privacy::{
     Accountant, Delta, Epsilon, Error, Generator, NoiseMultiplier, NoiseRng, NoiseSource, Relation,
     Sampler, SamplingRate,
@@ -7,12 +8,11 @@ use dosimeter_privacy::{
     calibrate::{self, Budget},
     noise::{exact, float},
 };
-use std::time::Instant;
 
 fn best(rounds: u32, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     let mut least = f64::INFINITY;
     for _ in 0..rounds {
-        let start = Instant::now();
+        let start = ThreadTime::now();
         work()?;
         least = least.min(start.elapsed().as_secs_f64());
     }
@@ -27,19 +27,37 @@ fn main() -> Result<(), Error> {
         let ledger =
             calibrate::planned(SamplingRate::new(rate)?, NoiseMultiplier::new(noise)?, steps);
         let mut epsilon = 0.0;
-        let seconds = best(5, || {
+        let seconds = best(9, || {
             epsilon = Pld.epsilon_upper(&ledger, Relation::AddRemove, delta)?.get();
             Ok(())
         })?;
         lines.push(format!("\"pld rate={rate} noise={noise} steps={steps}\": {{\"seconds\": {seconds}, \"epsilon\": {epsilon}}}"));
     }
-    let budget = Budget { epsilon: Epsilon::new(3.0)?, delta, relation: Relation::AddRemove };
-    let rate = SamplingRate::new(0.01)?;
-    let seconds = best(3, || calibrate::noise_multiplier(&Pld, budget, rate, 10_000).map(drop))?;
-    lines.push(format!("\"calibrate noise\": {{\"seconds\": {seconds}}}"));
-    let seconds =
-        best(3, || calibrate::steps(&Pld, budget, rate, NoiseMultiplier::new(1.0)?).map(drop))?;
-    lines.push(format!("\"calibrate steps\": {{\"seconds\": {seconds}}}"));
+    for (target, rate, steps) in [(3.0, 0.01, 10_000), (1.0, 0.001, 1_000_000), (8.0, 0.05, 1000)] {
+        let budget =
+            Budget { epsilon: Epsilon::new(target)?, delta, relation: Relation::AddRemove };
+        let rate = SamplingRate::new(rate)?;
+        let mut noise = NoiseMultiplier::new(1.0)?;
+        let seconds = best(3, || {
+            noise = calibrate::noise_multiplier(&Pld, budget, rate, steps)?;
+            Ok(())
+        })?;
+        lines.push(format!(
+            "\"noise for epsilon={target} rate={} steps={steps}\": {{\"seconds\": {seconds}, \"noise\": {}}}",
+            rate.get(),
+            noise.get()
+        ));
+        let mut most = 0;
+        let seconds = best(3, || {
+            most = calibrate::steps(&Pld, budget, rate, noise)?;
+            Ok(())
+        })?;
+        lines.push(format!(
+            "\"steps for epsilon={target} rate={} noise={}\": {{\"seconds\": {seconds}, \"steps\": {most}}}",
+            rate.get(),
+            noise.get()
+        ));
+    }
     for (name, generator) in
         [("chacha", Generator::ReplayableChaCha), ("fast", Generator::ReplayableFast)]
     {
@@ -66,6 +84,6 @@ fn main() -> Result<(), Error> {
             1024.0 / seconds
         ));
     }
-    println!("{{{}}}", lines.join(", "));
+    println!("{{\n  {}\n}}", lines.join(",\n  "));
     Ok(())
 }

@@ -222,7 +222,7 @@ impl Plan {
             _ => None,
         });
         let first = steps.next().flatten()?;
-        steps.all(|s| s.is_some_and(|s| s == first)).then_some(first)
+        steps.all(|s| s.is_some_and(|s| s.total_cmp(&first).is_eq())).then_some(first)
     }
 
     /// A step at most `step` that puts the largest loss of a bounded release on the grid: its point mass then stays whole.
@@ -237,7 +237,8 @@ impl Plan {
 
     fn lattice(&self, part: &Part, step: f64, total: f64) -> Option<Lattice> {
         let (low, high) = part.atoms.support(self.tilt, OUTSIDE / total);
-        if !((high - low) / step < 64.0 * LONGEST) || !(high / step).is_finite() {
+        let cells = (high - low) / step;
+        if cells.is_nan() || cells >= 64.0 * LONGEST || !(high / step).is_finite() {
             return None;
         }
         let norm = part.atoms.log_moment(self.tilt);
@@ -293,7 +294,7 @@ fn convolve(parts: &[(&Lattice, u64)], tilt: f64, window: Window) -> Option<Latt
     let step = parts.first()?.0.step;
     let low = (window.low / step).floor();
     let least = (window.high / step).ceil() - low + 2.0;
-    if !(least <= 4.0 * LONGEST) || low.abs() > 1e15 {
+    if least.is_nan() || least > 4.0 * LONGEST || low.abs() > 1e15 {
         return None;
     }
     let length = transform_length(least as usize);
@@ -321,7 +322,7 @@ fn convolve(parts: &[(&Lattice, u64)], tilt: f64, window: Window) -> Option<Latt
     // The transform of a real law is real at both ends; rounding may say otherwise.
     let end = spectrum.len() - 1;
     spectrum[0].im = 0.0;
-    if length % 2 == 0 {
+    if length.is_multiple_of(2) {
         spectrum[end].im = 0.0;
     }
     // |X|^(n - 1) is at most |X|^(n / 2) for n >= 2.

@@ -24,9 +24,13 @@ fn checked(values: &[f32], clipping_norm: f64) -> Result<(), Error> {
         }
         .into());
     }
-    // A sum is finite only if every term is, and vectorises; the search runs only when it must name the culprit.
-    let finite = values.iter().fold(0.0_f32, |sum, v| sum + v * 0.0) == 0.0;
-    if !finite && let Some(position) = values.iter().position(|v| !v.is_finite()) {
+    // Comparing exponents as integers vectorises on every processor; the search runs only when it must name the culprit.
+    const EXPONENT: u32 = 0x7F80_0000;
+    let not_finite =
+        values.iter().fold(0_u32, |any, v| any | u32::from(v.to_bits() & EXPONENT == EXPONENT));
+    if not_finite != 0
+        && let Some(position) = values.iter().position(|v| !v.is_finite())
+    {
         return Err(Error::NotFinite { position, value: values[position] });
     }
     Ok(())

@@ -81,23 +81,36 @@ impl Adam {
     fn update(self, parameters: &mut [f32], sum: &[f32], first: &mut [f32], second: &mut [f32]) {
         Arch::new().dispatch(
             #[inline(always)]
-            || {
-                for (((p, s), m), v) in parameters.iter_mut().zip(sum).zip(first).zip(second) {
-                    let g = p.mul_add(self.l2, s * self.inverse);
-                    *m = (*m - g).mul_add(self.beta1, g);
-                    let square = g * g;
-                    *v = (*v - square).mul_add(self.beta2, square);
-                    *p -= self.rate * *m / (v.sqrt() + self.stabilizer);
-                }
+            move || {
+                let parameters = parameters;
+                self.update_all(parameters, sum, first, second);
             },
         );
+    }
+
+    #[inline(always)]
+    fn update_all(
+        self,
+        parameters: &mut [f32],
+        sum: &[f32],
+        first: &mut [f32],
+        second: &mut [f32],
+    ) {
+        for (((p, s), m), v) in parameters.iter_mut().zip(sum).zip(first).zip(second) {
+            let g = p.mul_add(self.l2, s * self.inverse);
+            *m = (*m - g).mul_add(self.beta1, g);
+            let square = g * g;
+            *v = (*v - square).mul_add(self.beta2, square);
+            *p -= self.rate * *m / (v.sqrt() + self.stabilizer);
+        }
     }
 }
 
 fn sgd_update(parameters: &mut [f32], sum: &[f32], inverse: f32, l2: f32, rate: f32) {
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let parameters = parameters;
             for (p, s) in parameters.iter_mut().zip(sum) {
                 let g = p.mul_add(l2, s * inverse);
                 *p = g.mul_add(-rate, *p);
@@ -117,7 +130,8 @@ fn momentum_update(
 ) {
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let parameters = parameters;
             for ((p, s), v) in parameters.iter_mut().zip(sum).zip(velocity) {
                 let g = p.mul_add(l2, s * inverse);
                 *v = v.mul_add(momentum, g);

@@ -61,7 +61,7 @@ fn tanh_of(x: f32) -> f32 {
 pub fn tanh(values: &mut [f32]) {
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
             for x in values {
                 *x = tanh_of(*x);
             }
@@ -77,7 +77,8 @@ pub fn tanh_gradient(gradient: &mut [f32], outputs: &[f32]) {
     assert_eq!(gradient.len(), outputs.len());
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let gradient = gradient;
             for (g, y) in gradient.iter_mut().zip(outputs) {
                 *g *= y.mul_add(-y, 1.0);
             }
@@ -89,7 +90,7 @@ pub fn tanh_gradient(gradient: &mut [f32], outputs: &[f32]) {
 pub fn sigmoid(values: &mut [f32]) {
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
             for x in values {
                 *x = sigmoid_of(*x);
             }
@@ -105,7 +106,8 @@ pub fn sigmoid_gradient(gradient: &mut [f32], outputs: &[f32]) {
     assert_eq!(gradient.len(), outputs.len());
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let gradient = gradient;
             for (g, y) in gradient.iter_mut().zip(outputs) {
                 *g *= y * (1.0 - y);
             }
@@ -126,7 +128,8 @@ pub fn relu_gradient(gradient: &mut [f32], outputs: &[f32]) {
     assert_eq!(gradient.len(), outputs.len());
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let gradient = gradient;
             for (g, y) in gradient.iter_mut().zip(outputs) {
                 *g = if *y <= 0.0 { 0.0 } else { *g };
             }
@@ -138,7 +141,7 @@ pub fn relu_gradient(gradient: &mut [f32], outputs: &[f32]) {
 pub fn leaky_relu(values: &mut [f32], slope: f32) {
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
             for x in values {
                 *x = if *x < 0.0 { slope * *x } else { *x };
             }
@@ -154,7 +157,8 @@ pub fn leaky_relu_gradient(gradient: &mut [f32], outputs: &[f32], slope: f32) {
     assert_eq!(gradient.len(), outputs.len());
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let gradient = gradient;
             for (g, y) in gradient.iter_mut().zip(outputs) {
                 *g = if *y <= 0.0 { slope * *g } else { *g };
             }
@@ -166,7 +170,7 @@ pub fn leaky_relu_gradient(gradient: &mut [f32], outputs: &[f32], slope: f32) {
 pub fn scale(values: &mut [f32], factor: f32) {
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
             for x in values {
                 *x *= factor;
             }
@@ -182,7 +186,8 @@ pub fn axpy(out: &mut [f32], factor: f32, values: &[f32]) {
     assert_eq!(out.len(), values.len());
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let out = out;
             for (o, x) in out.iter_mut().zip(values) {
                 *o = x.mul_add(factor, *o);
             }
@@ -236,7 +241,10 @@ pub fn softmax_rows(values: &mut [f32], width: usize, mut each: impl FnMut(usize
     for (index, row) in values.chunks_exact_mut(width).enumerate() {
         let (largest, sum) = Arch::new().dispatch(
             #[inline(always)]
-            || softmax_row(row),
+            move || {
+                let row = row;
+                softmax_row(row)
+            },
         );
         each(index, largest, sum);
     }

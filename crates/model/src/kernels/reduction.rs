@@ -16,29 +16,39 @@ pub fn squared_norm(values: &[f32]) -> f64 {
 #[must_use]
 pub fn dot(a: &[f32], b: &[f32]) -> f64 {
     assert_eq!(a.len(), b.len());
+    let mut lanes = [0.0_f64; LANES];
+    let sums = &mut lanes;
     Arch::new().dispatch(
         #[inline(always)]
-        || {
-            let mut lanes = [0.0_f64; LANES];
-            let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-            for (x, y) in a.iter().zip(b) {
-                for i in 0..LANES {
-                    lanes[i] = f64::from(x[i]).mul_add(f64::from(y[i]), lanes[i]);
-                }
-            }
-            for (lane, (x, y)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
-                *lane = f64::from(*x).mul_add(f64::from(*y), *lane);
-            }
-            let mut width = LANES / 2;
-            while width > 0 {
-                for i in 0..width {
-                    lanes[i] += lanes[i + width];
-                }
-                width /= 2;
-            }
-            lanes[0]
+        move || {
+            let sums = sums;
+            dot_lanes(a, b, sums);
         },
-    )
+    );
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+#[inline(always)]
+fn dot_lanes(a: &[f32], b: &[f32], sums: &mut [f64; LANES]) {
+    // A local copy stays in registers.
+    let mut lanes = *sums;
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (x, y) in a.iter().zip(b) {
+        for i in 0..LANES {
+            lanes[i] = f64::from(x[i]).mul_add(f64::from(y[i]), lanes[i]);
+        }
+    }
+    for (lane, (x, y)) in lanes.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *lane = f64::from(*x).mul_add(f64::from(*y), *lane);
+    }
+    *sums = lanes;
 }
 
 /// `out += sum of rows`, row after row; `rows` is `[any, out.len()]`.
@@ -52,7 +62,8 @@ pub fn sum_rows(rows: &[f32], out: &mut [f32]) {
     assert_eq!(rows.len() % out.len(), 0);
     Arch::new().dispatch(
         #[inline(always)]
-        || {
+        move || {
+            let out = out;
             for row in rows.chunks_exact(out.len()) {
                 for (o, x) in out.iter_mut().zip(row) {
                     *o += x;

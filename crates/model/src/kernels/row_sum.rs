@@ -86,10 +86,12 @@ impl RowLists {
 pub fn expand_bits(words: &[u64], width: usize, out: &mut Vec<f32>) {
     let first = out.len();
     out.resize(first + words.len() / width.div_ceil(64) * width, 0.0);
+    let numbers = &mut out[first..];
     Arch::new().dispatch(
         #[inline(always)]
-        || {
-            let rows = out[first..].chunks_exact_mut(width);
+        move || {
+            let out = numbers;
+            let rows = out.chunks_exact_mut(width);
             for (row, words) in rows.zip(words.chunks_exact(width.div_ceil(64))) {
                 for (numbers, word) in row.chunks_mut(64).zip(words) {
                     let halves = [*word as u32, (*word >> 32) as u32];
@@ -104,8 +106,12 @@ pub fn expand_bits(words: &[u64], width: usize, out: &mut Vec<f32>) {
     );
 }
 
-/// A matrix above this many bytes is walked in column tiles, so that a tile of it stays in the second-level cache.
-const TILE_ABOVE: usize = 1 << 18;
+/// A matrix above this many bytes is walked in parts of so many bytes, each of whole rows and used by all lists
+/// before the next: a large matrix is then read once, and the part in use stays in the second-level cache.
+const PART: usize = 1 << 17;
+
+/// Lists walked together: their result rows should stay in the second-level cache too.
+const TOGETHER: usize = 128;
 
 #[inline(always)]
 fn tile<const N: usize>(
@@ -116,7 +122,8 @@ fn tile<const N: usize>(
     out: &mut [f32],
     write: Write,
 ) {
-    let mut sum = [0.0_f32; N];
+    let Some(out) = out[at..].first_chunk_mut::<N>() else { return };
+    let mut sum = if write == Write::Accumulate { *out } else { [0.0; N] };
     for row in list {
         let from = *row as usize * width + at;
         if let Some(values) = matrix[from..].first_chunk::<N>() {
@@ -125,9 +132,7 @@ fn tile<const N: usize>(
             }
         }
     }
-    for (o, s) in out[at..at + N].iter_mut().zip(sum) {
-        *o = if write == Write::Accumulate { *o + s } else { s };
-    }
+    *out = sum;
 }
 
 /// The columns from `at` on.
@@ -175,24 +180,44 @@ pub fn sum_listed_rows(
     }
     Arch::new().dispatch(
         #[inline(always)]
-        || {
-            // Each number is the same sum in either walk; only the order of the walk differs.
-            let mut tiled = 0;
-            if size_of_val(matrix) > TILE_ABOVE {
-                while width - tiled >= 64 {
-                    for (i, row) in out.chunks_exact_mut(width).enumerate() {
-                        tile::<64>(lists.list(i), matrix, width, tiled, row, write);
-                    }
-                    tiled += 64;
-                }
-            }
-            if tiled < width {
-                for (i, row) in out.chunks_exact_mut(width).enumerate() {
-                    columns(lists.list(i), matrix, width, tiled, row, write);
-                }
-            }
+        move || {
+            let out = out;
+            walk(lists, matrix, width, out, write);
         },
     );
+}
+
+#[inline(always)]
+fn walk(lists: &RowLists, matrix: &[f32], width: usize, out: &mut [f32], write: Write) {
+    let rows = matrix.len() / width;
+    let part = if size_of_val(matrix) > 2 * PART {
+        (PART / (width * size_of::<f32>())).max(1)
+    } else {
+        rows.max(1)
+    };
+    for (group, out) in out.chunks_mut(TOGETHER * width).enumerate() {
+        // How much of each list is done. Every number is the same sum, in list order, however the matrix is parted.
+        let mut done = [0_usize; TOGETHER];
+        let mut write = write;
+        let mut end = part;
+        loop {
+            for (i, (row, done)) in out.chunks_exact_mut(width).zip(&mut done).enumerate() {
+                let list = &lists.list(group * TOGETHER + i)[*done..];
+                let taken = if end >= rows {
+                    list.len()
+                } else {
+                    list.iter().position(|r| *r as usize >= end).unwrap_or(list.len())
+                };
+                *done += taken;
+                columns(&list[..taken], matrix, width, 0, row, write);
+            }
+            if end >= rows {
+                break;
+            }
+            write = Write::Accumulate;
+            end += part;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +255,7 @@ mod tests {
     #[test]
     fn sums_equal_the_plain_loop_for_every_width() {
         for width in [1, 3, 4, 15, 64, 100, 131] {
-            let rows = 2048; // above TILE_ABOVE for the wider ones
+            let rows = 2048; // above two parts for the wider ones
             let matrix: Vec<f32> = (0..rows * width).map(|i| (i % 251) as f32).collect();
             let mut lists = RowLists::default();
             let words: Vec<u64> = (0..3 * 32_u64)

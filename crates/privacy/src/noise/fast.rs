@@ -23,9 +23,14 @@ impl FastLanes {
         Self { state }
     }
     pub(super) fn fill(&mut self, words: &mut [u32]) {
+        let state = &mut self.state;
+        // `let` moves the borrow: see `float::add_blocks`.
         pulp::Arch::new().dispatch(
             #[inline(always)]
-            || fill(&mut self.state, words),
+            move || {
+                let state = state;
+                fill(state, words);
+            },
         );
     }
 }

@@ -63,47 +63,70 @@ fn turn(word: u32) -> (f32, f32) {
     (f32::from_bits(first), f32::from_bits(second))
 }
 
+/// A law, by its standard samples.
+trait Block {
+    /// Samples from words.
+    fn fill(words: &[u32; BLOCK], out: &mut [f32; BLOCK]);
+}
+
 /// Two independent standard Gaussians for each pair of words (Box & Muller 1958). The tail ends at 6.7.
-#[inline(always)]
-fn gaussian_block(words: &[u32; BLOCK], out: &mut [f32; BLOCK]) {
-    let (radius_words, angle_words) = words.split_at(HALF);
-    let (left, right) = out.split_at_mut(HALF);
-    for i in 0..HALF {
-        let radius = (-2.0 * ln_uniform(radius_words[i])).sqrt();
-        let (cosine, sine) = turn(angle_words[i]);
-        left[i] = radius * cosine;
-        right[i] = radius * sine;
+struct GaussianBlock;
+impl Block for GaussianBlock {
+    #[inline(always)]
+    fn fill(words: &[u32; BLOCK], out: &mut [f32; BLOCK]) {
+        let (radius_words, angle_words) = words.split_at(HALF);
+        let (left, right) = out.split_at_mut(HALF);
+        for i in 0..HALF {
+            let radius = (-2.0 * ln_uniform(radius_words[i])).sqrt();
+            let (cosine, sine) = turn(angle_words[i]);
+            left[i] = radius * cosine;
+            right[i] = radius * sine;
+        }
     }
 }
 
 /// Standard Laplace samples: an exponential with a random sign.
+struct LaplaceBlock;
+impl Block for LaplaceBlock {
+    #[inline(always)]
+    fn fill(words: &[u32; BLOCK], out: &mut [f32; BLOCK]) {
+        for (value, &word) in out.iter_mut().zip(words) {
+            // 31 bits for the size, the lowest for the sign.
+            let size = -ln_uniform(word | 1);
+            *value = f32::from_bits(size.to_bits() ^ (word << 31));
+        }
+    }
+}
+
+/// `values[i] += factor * noise[i]`, the noise made from `words`.
 #[inline(always)]
-fn laplace_block(words: &[u32; BLOCK], out: &mut [f32; BLOCK]) {
-    for (value, &word) in out.iter_mut().zip(words) {
-        // 31 bits for the size, the lowest for the sign.
-        let size = -ln_uniform(word | 1);
-        *value = f32::from_bits(size.to_bits() ^ (word << 31));
+fn add_block<B: Block>(
+    values: &mut [f32],
+    factor: f32,
+    words: &[u32; BLOCK],
+    noise: &mut [f32; BLOCK],
+) {
+    B::fill(words, noise);
+    for (value, sample) in values.iter_mut().zip(noise.iter()) {
+        *value += factor * sample;
     }
 }
 
 #[inline(always)]
-fn add_blocks(
-    values: &mut [f32],
-    factor: f32,
-    rng: &mut NoiseRng,
-    block: impl Fn(&[u32; BLOCK], &mut [f32; BLOCK]) + Copy,
-) {
+fn add_blocks<B: Block>(values: &mut [f32], factor: f32, rng: &mut NoiseRng) {
     let mut words = [0_u32; BLOCK];
     let mut noise = [0.0_f32; BLOCK];
+    let arch = pulp::Arch::new();
     for part in values.chunks_mut(BLOCK) {
         rng.fill_words(&mut words);
-        pulp::Arch::new().dispatch(
+        let (words, noise) = (&words, &mut noise);
+        // The closure must give its captures away (hence the `let`): one that could be called twice is called through
+        // a shim, which is compiled without the vector instructions.
+        arch.dispatch(
             #[inline(always)]
-            || {
-                block(&words, &mut noise);
-                for (value, sample) in part.iter_mut().zip(&noise) {
-                    *value += factor * sample;
-                }
+            move || {
+                let part = part;
+                add_block::<B>(part, factor, words, noise);
             },
         );
     }
@@ -111,12 +134,12 @@ fn add_blocks(
 
 /// Adds independent `N(0, standard_deviation^2)` noise to each of `values`.
 pub fn add_gaussian(values: &mut [f32], standard_deviation: f32, rng: &mut NoiseRng) {
-    add_blocks(values, standard_deviation, rng, gaussian_block);
+    add_blocks::<GaussianBlock>(values, standard_deviation, rng);
 }
 
 /// Adds independent Laplace noise of scale `scale` to each of `values`.
 pub fn add_laplace(values: &mut [f32], scale: f32, rng: &mut NoiseRng) {
-    add_blocks(values, scale, rng, laplace_block);
+    add_blocks::<LaplaceBlock>(values, scale, rng);
 }
 
 #[cfg(test)]

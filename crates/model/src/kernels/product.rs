@@ -1,4 +1,5 @@
 //! The matrix product, by the single-precision part of the `gemm` crate (`gemm-f32`: a quarter of its build time).
+use std::ops::Range;
 
 /// The longest sum formed at once. The `gemm` crate splits longer sums at lengths that depend on the machine's
 /// caches; splitting here, at or below the least length it uses, makes the order of additions the same everywhere.
@@ -62,13 +63,40 @@ pub fn matmul(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f32], write: Write) {
         return;
     }
     let part = inner.div_ceil(inner.div_ceil(LONGEST_SUM));
-    let mut start = 0;
-    while start < inner {
-        let length = part.min(inner - start);
+    let (tile_rows, tile_columns) = if part < inner {
+        (rows, equal_tiles(columns, TILE_COLUMNS))
+    } else {
+        (equal_tiles(rows, TILE_ROWS), columns)
+    };
+    for start in (0..inner).step_by(part) {
+        let sum = start..inner.min(start + part);
         let accumulate = start > 0 || write == Write::Accumulate;
-        part_of_product(a, b, out, start, length, accumulate);
-        start += length;
+        for row in (0..rows).step_by(tile_rows) {
+            for column in (0..columns).step_by(tile_columns) {
+                let tile = Tile {
+                    rows: row..rows.min(row + tile_rows),
+                    columns: column..columns.min(column + tile_columns),
+                };
+                tile_of_product(a, b, out, tile, sum.clone(), accumulate);
+            }
+        }
     }
+}
+
+/// Result columns and rows formed at a time: with fewer, what is packed and written stays in the second-level cache.
+/// Tiles change no number: each is its own sum. Measured with 128 records, 6169 inputs and 512 outputs on an AVX2
+/// core: `x W` takes 10.7 ms instead of 12.6, `x^T g` 10.3 instead of 11.4.
+const TILE_COLUMNS: usize = 128;
+const TILE_ROWS: usize = 240;
+
+/// The length of the fewest equal tiles of at most `most`, a multiple of 8, so that no sliver is left over.
+fn equal_tiles(length: usize, most: usize) -> usize {
+    length.div_ceil(length.div_ceil(most)).next_multiple_of(8)
+}
+
+struct Tile {
+    rows: Range<usize>,
+    columns: Range<usize>,
 }
 
 #[expect(unsafe_code, reason = "the gemm crate takes raw pointers")]
@@ -76,28 +104,30 @@ pub fn matmul(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f32], write: Write) {
     clippy::cast_possible_wrap,
     reason = "strides are below the length of a slice, at most isize::MAX"
 )]
-fn part_of_product(
+fn tile_of_product(
     a: Matrix<'_>,
     b: Matrix<'_>,
     out: &mut [f32],
-    start: usize,
-    length: usize,
+    tile: Tile,
+    sum: Range<usize>,
     accumulate: bool,
 ) {
-    let (rows, columns) = (a.rows, b.columns);
-    let from_a = &a.values[start * a.column_stride..];
-    let from_b = &b.values[start * b.row_stride..];
+    let columns = b.columns;
+    let from_a = &a.values[tile.rows.start * a.row_stride + sum.start * a.column_stride..];
+    let from_b = &b.values[sum.start * b.row_stride + tile.columns.start * b.column_stride..];
+    let out = &mut out[tile.rows.start * columns + tile.columns.start..];
     // The kernels want columns, so this asks for `out^T = b^T a^T`.
     // SAFETY: `Matrix::new` checked that `values` holds `rows * columns` numbers and `transposed` only swaps the
-    // two strides, so row `i < rows` and column `start + p < a.columns` of `a` lie at
-    // `start * column_stride + i * row_stride + p * column_stride < a.values.len()`, and likewise for `b`
-    // (`start + length <= a.columns == b.rows`, checked by the caller together with `out.len() == rows * columns`).
-    // `out` is borrowed mutably, so it overlaps neither operand. All memory is initialised.
+    // two strides, so number `(i, p)` of `a`, `i < a.rows` and `p < a.columns`, lies at
+    // `i * row_stride + p * column_stride < a.values.len()`, and likewise for `b`. The caller gives non-empty ranges
+    // with `tile.rows.end <= a.rows`, `tile.columns.end <= b.columns` and `sum.end <= a.columns == b.rows`, and an
+    // `out` of `a.rows * b.columns` numbers; the slices start at the first number of each range and end with the
+    // matrix. `out` is borrowed mutably, so it overlaps neither operand. All memory is initialised.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
-            columns,
-            rows,
-            length,
+            tile.columns.len(),
+            tile.rows.len(),
+            sum.len(),
             out.as_mut_ptr(),
             columns as isize,
             1,

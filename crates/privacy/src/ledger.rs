@@ -1,5 +1,8 @@
 //! The one door for noise.
-use crate::{Error, Event, Mechanism, NoiseRng, NoiseSource, Released, SamplingRate, Unit};
+use crate::mechanisms::Gaussian;
+use crate::{
+    Bounded, Error, Event, Mechanism, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
+};
 
 /// How far back a repeated event is looked for. Two or three releases per step are one entry each; a training whose
 /// noise changes at every step stays linear in its steps.
@@ -72,6 +75,37 @@ impl Ledger {
         self.note(rng.source());
         Ok(Released(output))
     }
+    /// As [`Ledger::release`] for Gaussian noise, and calls `each(start, part)` for one part of the released vector after
+    /// the other while it is in the cache: post-processing and noise then share one pass over memory.
+    ///
+    /// The event is written down before the first part is out.
+    ///
+    /// # Errors
+    /// As [`Ledger::release`], except that the event stays written down.
+    pub fn release_in_parts(
+        &mut self,
+        mechanism: &Gaussian,
+        input: Bounded,
+        rng: &mut NoiseRng,
+        each: impl FnMut(usize, Released<&[f32]>),
+    ) -> Result<Released<Vec<f32>>, Error> {
+        let event = mechanism.event();
+        self.parts(event, mechanism, input, rng, each)
+    }
+    fn parts(
+        &mut self,
+        event: Event,
+        mechanism: &Gaussian,
+        input: Bounded,
+        rng: &mut NoiseRng,
+        mut each: impl FnMut(usize, Released<&[f32]>),
+    ) -> Result<Released<Vec<f32>>, Error> {
+        self.record(event, 1);
+        self.note(rng.source());
+        let output =
+            mechanism.sample_in_parts(input, rng, |start, part| each(start, Released(part)))?;
+        Ok(Released(output))
+    }
     /// Draws a Poisson batch from `records` records (positions below `records`, ascending; at most `u32::MAX` records).
     /// What is released about it goes through the batch, so sampler and accountant cannot disagree.
     pub fn sampled(
@@ -131,6 +165,20 @@ impl PoissonBatch<'_> {
         self.ledger.note(rng.source());
         Ok(Released(output))
     }
+    /// Releases one vector about the batch, part by part.
+    ///
+    /// # Errors
+    /// As [`Ledger::release_in_parts`].
+    pub fn release_in_parts(
+        self,
+        mechanism: &Gaussian,
+        input: Bounded,
+        rng: &mut NoiseRng,
+        each: impl FnMut(usize, Released<&[f32]>),
+    ) -> Result<Released<Vec<f32>>, Error> {
+        let event = mechanism.event().sampled(self.sampling_rate);
+        self.ledger.parts(event, mechanism, input, rng, each)
+    }
 }
 
 #[cfg(test)]
@@ -162,6 +210,32 @@ mod tests {
             ledger.events(),
             [Event::Repeated { event: Box::new(gaussian(1.0)), count: 20 }]
         );
+    }
+
+    #[test]
+    fn a_release_in_parts_is_the_same_release() {
+        let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.5).unwrap() };
+        let values: Vec<f32> = (0..40_001_u16).map(|i| f32::from(i) / 64.0).collect();
+        let exact = crate::NoiseSource {
+            generator: crate::Generator::ReplayableChaCha,
+            sampler: crate::Sampler::Exact,
+        };
+        for source in [NoiseRng::experiment([0; 32]).source(), exact] {
+            let rng = || NoiseRng::with_source(source, [3; 32]).unwrap();
+            let bounded = || Bounded::from_clipped_sum(values.clone(), 1.0).unwrap();
+            let (mut whole, mut parts) = (Ledger::new(Unit::Record), Ledger::new(Unit::Record));
+            let at_once = whole.release(&mechanism, bounded(), &mut rng()).unwrap();
+            let mut seen = vec![];
+            let returned = parts
+                .release_in_parts(&mechanism, bounded(), &mut rng(), |start, part| {
+                    assert_eq!(start, seen.len());
+                    seen.extend_from_slice(part.get());
+                })
+                .unwrap();
+            assert_eq!(&seen, at_once.get());
+            assert_eq!(returned, at_once);
+            assert_eq!(parts, whole);
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use dosimeter_model::{
 };
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
-    Bounded, Generator, Ledger, NoiseMultiplier, NoiseRng, NoiseSource, Sampler, Unit,
+    Bounded, Generator, Ledger, NoiseMultiplier, NoiseRng, NoiseSource, Released, Sampler, Unit,
 };
 use dosimeter_train::Optimizer;
 use dosimeter_train::optimizer::{PlainOptimizer, PrivateOptimizer};
@@ -116,13 +116,15 @@ impl Step {
             return Ok(());
         }
         let bounded = Bounded::from_clipped_sum(std::mem::take(sum), CLIPPING_NORM)?;
-        let released = self.ledger.release(&self.mechanism, bounded, &mut self.noise)?;
-        if variant == "noise fast" {
-            self.sum = released.into_inner();
-            self.sum.fill(0.0);
+        let (mechanism, noise) = (&self.mechanism, &mut self.noise);
+        self.sum = if variant == "noise fast" {
+            self.ledger.release(mechanism, bounded, noise)?
         } else {
-            self.sum = self.private.step(&mut self.graph, released, BATCH as f64);
+            let mut update = self.private.begin(&mut self.graph, BATCH as f64);
+            let each = |start, part: Released<&[f32]>| update.part(start, part);
+            self.ledger.release_in_parts(mechanism, bounded, noise, each)?
         }
+        .into_inner();
         Ok(())
     }
 

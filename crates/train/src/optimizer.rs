@@ -26,11 +26,19 @@ impl Rule {
     fn step(&mut self, graph: &mut Graph, sum: &[f32], normaliser: f64) {
         assert_eq!(sum.len(), graph.parameters().len());
         self.steps = self.steps.saturating_add(1);
+        self.update(graph, 0, sum, normaliser);
+    }
+
+    /// The part of the update that concerns the parameters from `start` on, as many as `sum` has.
+    fn update(&mut self, graph: &mut Graph, start: usize, sum: &[f32], normaliser: f64) {
         let inverse = (1.0 / normaliser) as f32;
-        let whole = 0..sum.len();
+        let end = start + sum.len();
+        let whole = start..end;
         let ranges: Vec<_> = if self.l2 > 0.0 {
             graph
                 .parameter_ranges()
+                .map(|(r, weights)| (r.start.max(start)..r.end.min(end), weights))
+                .filter(|(r, _)| !r.is_empty())
                 .map(|(r, weights)| (r, if weights { self.l2 } else { 0.0 }))
                 .collect()
         } else {
@@ -38,7 +46,7 @@ impl Rule {
         };
         for (range, l2) in ranges {
             let parameters = &mut graph.parameters_mut()[range.clone()];
-            let sum = &sum[range.clone()];
+            let sum = &sum[range.start - start..range.end - start];
             match self.optimizer {
                 Optimizer::Sgd { learning_rate, momentum } if momentum > 0.0 => {
                     let velocity = &mut self.first[range];
@@ -175,6 +183,35 @@ impl PrivateOptimizer {
         self.0.step(graph, sum.get(), normaliser);
         sum.into_inner()
     }
+    /// The same update in parts, for [`Ledger::release_in_parts`](dosimeter_privacy::Ledger::release_in_parts): counts
+    /// one step; each part is then to be given to [`PrivateUpdate::part`] once.
+    #[must_use]
+    pub const fn begin<'a>(
+        &'a mut self,
+        graph: &'a mut Graph,
+        normaliser: f64,
+    ) -> PrivateUpdate<'a> {
+        self.0.steps = self.0.steps.saturating_add(1);
+        PrivateUpdate { rule: &mut self.0, graph, normaliser }
+    }
+}
+
+/// An update under way.
+#[derive(Debug)]
+pub struct PrivateUpdate<'a> {
+    rule: &'a mut Rule,
+    graph: &'a mut Graph,
+    normaliser: f64,
+}
+impl PrivateUpdate<'_> {
+    /// Updates the parameters from `start` on with their part of the sum.
+    ///
+    /// # Panics
+    /// If the part reaches beyond the parameters.
+    #[expect(clippy::needless_pass_by_value, reason = "a released part is used once")]
+    pub fn part(&mut self, start: usize, sum: Released<&[f32]>) {
+        self.rule.update(self.graph, start, sum.get(), self.normaliser);
+    }
 }
 
 /// The same updates from raw gradients: for the arms that prove nothing.
@@ -239,6 +276,38 @@ mod tests {
         let momentum = Optimizer::Sgd { learning_rate: 0.1, momentum: 0.5 };
         assert_near(&after(momentum, 0.0, &sums, 2.0), [1.65, 3.0]);
         assert_near(&after(Optimizer::sgd(0.1), 0.0, &sums, 2.0), [1.7, 3.0]);
+    }
+
+    /// Several parts, one of which holds both weights and biases, which regularisation tells apart.
+    #[test]
+    fn an_update_in_parts_is_the_same_update() {
+        use dosimeter_privacy::mechanisms::Gaussian;
+        use dosimeter_privacy::{Bounded, Ledger, NoiseMultiplier, NoiseRng, Unit};
+        let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.0).unwrap() };
+        let momentum = Optimizer::Sgd { learning_rate: 0.1, momentum: 0.5 };
+        let layer = Layer::Linear(Linear { inputs: 300, outputs: 101 });
+        for optimizer in [Optimizer::adam(0.1), momentum, Optimizer::sgd(0.1)] {
+            let mut graphs = [(); 2].map(|()| Graph::new(vec![layer]).unwrap());
+            for (in_parts, graph) in [true, false].into_iter().zip(&mut graphs) {
+                let mut ledger = Ledger::new(Unit::Record);
+                let mut rng = NoiseRng::experiment([1; 32]);
+                let mut private = PrivateOptimizer::new(optimizer, 0.01, graph);
+                let mut sum = vec![0.5; graph.parameters().len()];
+                for _ in 0..3 {
+                    let bounded = Bounded::from_clipped_sum(sum, 1.0).unwrap();
+                    sum = if in_parts {
+                        let mut update = private.begin(graph, 2.0);
+                        let each = |start, part: Released<&[f32]>| update.part(start, part);
+                        let released = ledger.release_in_parts(&mechanism, bounded, &mut rng, each);
+                        released.unwrap().into_inner()
+                    } else {
+                        let released = ledger.release(&mechanism, bounded, &mut rng).unwrap();
+                        private.step(graph, released, 2.0)
+                    };
+                }
+            }
+            assert_eq!(graphs[0], graphs[1]);
+        }
     }
 
     /// No gradient at all: the weight shrinks by rate * l2 * weight = 0.1 * 0.5 * 2, the bias stays. It does so by the

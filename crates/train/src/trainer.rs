@@ -6,7 +6,9 @@ use dosimeter_data::{Dataset, RecordId, Seed};
 use dosimeter_model::kernels::{Write, squared_norm};
 use dosimeter_model::{Examples, Graph, Loss, RECORD_BLOCK, Targets, Workspace, zoo};
 use dosimeter_privacy::mechanisms::Gaussian;
-use dosimeter_privacy::{Bounded, Event, Ledger, NoiseRng, NoiseSource, SamplingRate, Unit};
+use dosimeter_privacy::{
+    Bounded, Event, Ledger, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
+};
 use rand_core::Rng;
 
 /// One training to be done.
@@ -309,8 +311,10 @@ impl Run<'_> {
                     self.add_gradients(batch.indices())?;
                     let sum = std::mem::take(&mut self.sum);
                     let bounded = Bounded::from_clipped_sum(sum, *clipping_norm)?;
-                    let released = batch.release(mechanism, bounded, rng)?;
-                    self.sum = optimizer.step(&mut self.graph, released, recipe.batch_size as f64);
+                    let mut update = optimizer.begin(&mut self.graph, recipe.batch_size as f64);
+                    let each = |start, part: Released<&[f32]>| update.part(start, part);
+                    let released = batch.release_in_parts(mechanism, bounded, rng, each)?;
+                    self.sum = released.into_inner();
                 }
             }
             self.steps += 1;

@@ -1,7 +1,7 @@
 //! Fast floating-point samplers, for experiments. Their low bits may give the value away: not for real releases.
 //!
 //! The loops are plain arithmetic over blocks, without branches, so the compiler uses the vector unit that
-//! [`pulp`] finds at run time. No fused multiply-add is used: the same seed gives the same noise on every machine.
+//! [`pulp`] finds at run time. Every fused multiply-add is a real one, so the same seed gives the same noise on every machine.
 use crate::NoiseRng;
 
 /// Samples made at a time.
@@ -10,13 +10,10 @@ const HALF: usize = BLOCK / 2;
 
 /// Natural logarithm of `(word + 1/2) / 2^32`, relative error below 3e-7: always negative.
 #[inline(always)]
-#[expect(
-    clippy::suboptimal_flops,
-    reason = "a fused multiply-add would make the noise depend on the processor"
-)]
 fn ln_uniform(word: u32) -> f32 {
     // Two 16-bit halves convert exactly and add with one rounding (there is no vector conversion of unsigned words).
-    let value = (word >> 16) as i32 as f32 * 65_536.0 + ((word & 0xFFFF) as i32 as f32 + 0.5);
+    let low = (word & 0xFFFF) as i32 as f32 + 0.5;
+    let value = ((word >> 16) as i32 as f32).mul_add(65_536.0, low);
     let bits = value.to_bits();
     // Split value = m 2^e with m in [sqrt(1/2), sqrt(2)).
     let shifted = bits.wrapping_sub(0x3F35_04F3);
@@ -26,33 +23,30 @@ fn ln_uniform(word: u32) -> f32 {
     // Polynomial of Cephes logf (Moshier 1992).
     let z = f * f;
     let mut p = 7.037_683_6e-2_f32;
-    p = p * f - 1.151_461e-1;
-    p = p * f + 1.167_699_84e-1;
-    p = p * f - 1.242_014_1e-1;
-    p = p * f + 1.424_932_3e-1;
-    p = p * f - 1.666_805_8e-1;
-    p = p * f + 2.000_071_5e-1;
-    p = p * f - 2.499_999_4e-1;
-    p = p * f + 3.333_333e-1;
+    p = p.mul_add(f, -1.151_461e-1);
+    p = p.mul_add(f, 1.167_699_84e-1);
+    p = p.mul_add(f, -1.242_014_1e-1);
+    p = p.mul_add(f, 1.424_932_3e-1);
+    p = p.mul_add(f, -1.666_805_8e-1);
+    p = p.mul_add(f, 2.000_071_5e-1);
+    p = p.mul_add(f, -2.499_999_4e-1);
+    p = p.mul_add(f, 3.333_333e-1);
     let exponent = exponent - 32.0;
-    let tail = p * f * z - 0.5 * z + exponent * -2.121_944_4e-4;
-    f + tail + exponent * 0.693_359_4
+    let tail = (p * f).mul_add(z, z.mul_add(-0.5, exponent * -2.121_944_4e-4));
+    exponent.mul_add(0.693_359_4, f + tail)
 }
 
 /// Cosine and sine of a full turn times `word / 2^32`, absolute error below 2e-7.
 #[inline(always)]
-#[expect(
-    clippy::suboptimal_flops,
-    reason = "a fused multiply-add would make the noise depend on the processor"
-)]
 fn turn(word: u32) -> (f32, f32) {
     // Quadrant from the top two bits; the rest is an angle in [-1/8, 1/8) of a turn around the middle of the quadrant.
     let angle = ((word << 2) as i32) as f32 * (std::f32::consts::FRAC_PI_4 / (1_u32 << 31) as f32);
     let z = angle * angle;
     // Polynomials of Cephes sinf and cosf on [-pi/4, pi/4].
-    let sine = ((-1.951_529_6e-4 * z + 8.332_161e-3) * z - 1.666_665_5e-1) * z * angle + angle;
-    let cosine =
-        ((2.443_315_7e-5 * z - 1.388_731_6e-3) * z + 4.166_664_6e-2) * z * z - 0.5 * z + 1.0;
+    let sine = z.mul_add(z.mul_add(-1.951_529_6e-4, 8.332_161e-3), -1.666_665_5e-1);
+    let sine = (sine * z).mul_add(angle, angle);
+    let cosine = z.mul_add(z.mul_add(2.443_315_7e-5, -1.388_731_6e-3), 4.166_664_6e-2);
+    let cosine = (cosine * z).mul_add(z, z.mul_add(-0.5, 1.0));
     let odd = (word >> 30) & 1;
     let negative = word & 0x8000_0000;
     // A quarter turn swaps the two and changes one sign; half a turn changes both.
@@ -108,7 +102,7 @@ fn add_block<B: Block>(
 ) {
     B::fill(words, noise);
     for (value, sample) in values.iter_mut().zip(noise.iter()) {
-        *value += factor * sample;
+        *value = sample.mul_add(factor, *value);
     }
 }
 

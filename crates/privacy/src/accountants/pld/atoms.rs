@@ -123,6 +123,22 @@ impl Atoms {
     }
 }
 
+impl Atoms {
+    /// The loss above which the tilted law has at most `mass`.
+    pub(super) fn upper_support(&self, tilt: f64, mass: f64) -> f64 {
+        let norm = self.log_moment(tilt);
+        let mut above = 0.0;
+        for (i, (loss, log_mass)) in self.loss.iter().zip(&self.log_mass).enumerate().rev() {
+            above += (tilt * loss + log_mass - norm).exp();
+            if above > mass {
+                // A node stands for half a step on either side: take in the next one.
+                return self.loss[(i + 1).min(self.loss.len() - 1)];
+            }
+        }
+        self.largest()
+    }
+}
+
 /// Trapezoid nodes around the bells at `first..=last`, 38 standard deviations to each side: `(node, step)`.
 fn nodes(mu: f64, first: f64, last: f64) -> impl Iterator<Item = (f64, f64)> {
     // Singularities of the integrand lie pi / mu off the axis.

@@ -9,6 +9,9 @@ use std::cell::RefCell;
 
 /// Relative excess of epsilon that each stage of the composition may cause.
 const TOLERANCE: f64 = 4e-5;
+/// The same for the first pass, whose grid is five times as coarse: it finds tilt and slope for the pass that counts, and
+/// often shows by itself that this direction is not the one that decides.
+const SCOUTING: f64 = 1e-3;
 /// Transforms up to this length need no second stage.
 const ONE_STAGE: f64 = 32_768.0;
 /// Longest transform: bounds memory to about 50 MB whatever is asked. Beyond, the grid gets coarser: looser, still a bound.
@@ -16,7 +19,7 @@ const LONGEST: f64 = 1_048_576.0;
 /// Tilted mass that may lie outside a window, relative to what decides.
 const OUTSIDE: f64 = 1e-12;
 /// Plain mass above a window that may be added to delta, relative to delta.
-const ADDED: f64 = 1e-6;
+const ADDED: f64 = 1e-5;
 
 /// Candidates for the tilt: eight to the decade.
 fn tilts() -> impl Iterator<Item = f64> {
@@ -32,6 +35,19 @@ pub(super) fn epsilon(list: &[(Release, u64)], reversed: bool, delta: f64, floor
         return floor;
     }
     let mut best = f64::INFINITY;
+    plan.tolerance = SCOUTING;
+    if let Some((found, slope)) = plan.compose().map(|l| l.epsilon(plan.tilt, delta)) {
+        // A bound like every other: below the other direction's epsilon, nothing more is to be known.
+        if found <= floor {
+            return floor;
+        }
+        if found.is_finite() {
+            best = found;
+            plan.tilt = plan.saddle(best.max(1e-12));
+            (plan.guess, plan.slope) = (best.max(1e-12), slope);
+        }
+    }
+    plan.tolerance = TOLERANCE;
     for _ in 0..6 {
         let Some(lattice) = plan.compose() else { return best };
         let (found, slope) = lattice.epsilon(plan.tilt, delta);
@@ -103,6 +119,8 @@ struct Plan {
     guess: f64,
     /// What `-d ln delta / d epsilon` is about.
     slope: f64,
+    /// Relative excess of epsilon that each stage may cause.
+    tolerance: f64,
 }
 
 impl Plan {
@@ -116,7 +134,8 @@ impl Plan {
                 Part { release, count, atoms }
             })
             .collect();
-        let mut plan = Self { parts, reversed, delta, tilt: 1.0, guess: f64::INFINITY, slope: 1.0 };
+        let (guess, tolerance) = (f64::INFINITY, TOLERANCE);
+        let mut plan = Self { parts, reversed, delta, tilt: 1.0, guess, slope: 1.0, tolerance };
         // The Rényi bound and its order: delta <= M(t) e^(-t epsilon) t^t / (1 + t)^(1 + t).
         for t in tilts() {
             let bound = (plan.log_moment(t) - delta.ln() + t * t.ln() - (1.0 + t) * t.ln_1p()) / t;
@@ -144,7 +163,7 @@ impl Plan {
 
     /// Largest grid step whose excess over `count` releases is within tolerance.
     fn step(&self, count: f64) -> f64 {
-        (12.0 * TOLERANCE * self.guess / (count * (self.slope + 1.0))).sqrt()
+        (12.0 * self.tolerance * self.guess / (count * (self.slope + 1.0))).sqrt()
     }
 
     /// The composed law, or `None` if numbers leave the range of `f64`.
@@ -194,10 +213,13 @@ impl Plan {
             fine = widest / LONGEST;
         }
         let left: u64 = groups.iter().map(|(_, times, rest, _)| times + rest).sum();
-        let mut coarse = self.step(left as f64).max(fine);
-        if window.width() / coarse > LONGEST {
-            coarse = window.width() / LONGEST;
+        // A whole multiple: few distances between the two grids, so few exponentials.
+        let ratio = (self.step(left as f64) / fine).floor().max(1.0);
+        let ratio = ratio.max((window.width() / LONGEST / fine).ceil());
+        if ratio >= 1e12 {
+            return None;
         }
+        let (coarse, ratio) = (fine * ratio, ratio as i64);
         let mut lattices = Vec::new();
         for (part, &(group, times, rest, inner)) in self.parts.iter().zip(&groups) {
             if group == 1 {
@@ -206,9 +228,9 @@ impl Plan {
             }
             let one = self.lattice(part, fine, total)?;
             let many = convolve(&[(&one, group)], self.tilt, inner)?;
-            lattices.push((many.coarsen(coarse, self.tilt), times));
+            lattices.push((many.coarsen(ratio, self.tilt), times));
             if rest > 0 {
-                lattices.push((one.coarsen(coarse, self.tilt), rest));
+                lattices.push((one.coarsen(ratio, self.tilt), rest));
             }
         }
         let parts: Vec<(&Lattice, u64)> = lattices.iter().map(|(l, n)| (l, *n)).collect();
@@ -241,8 +263,8 @@ impl Plan {
         if cells.is_nan() || cells >= 64.0 * LONGEST || !(high / step).is_finite() {
             return None;
         }
-        let norm = part.atoms.log_moment(self.tilt);
-        let lattice = Lattice::of(part.release, self.reversed, step, low, high, self.tilt, norm);
+        let (tilt, range) = (self.tilt, (low, high));
+        let lattice = Lattice::of(part.release, self.reversed, step, range, tilt, &part.atoms);
         lattice.log_norm.is_finite().then_some(lattice)
     }
 
@@ -280,10 +302,11 @@ thread_local! {
     static PLANNER: RefCell<RealFftPlanner<f64>> = RefCell::new(RealFftPlanner::new());
 }
 
-/// Smallest `2^k` or `3 * 2^k` that is at least `least`.
+/// Smallest even product of a power of two and 1, 3, 5 or 9 that is at least `least`.
 fn transform_length(least: usize) -> usize {
-    let power = least.max(16).next_power_of_two();
-    if power / 4 * 3 >= least { power / 4 * 3 } else { power }
+    let power = least.max(32).next_power_of_two();
+    let shorter = [power / 16 * 9, power / 8 * 5, power / 4 * 3];
+    shorter.into_iter().find(|length| *length >= least).unwrap_or(power)
 }
 
 /// The law of `count` copies of each lattice, all added up; grids must be equal.

@@ -1,6 +1,10 @@
 //! Losses on a grid: connect the dots.
+use super::atoms::Atoms;
 use super::pair;
 use crate::accountants::releases::Release;
+
+/// Cells of so many steps are used where the tilted law has at most so much mass beyond.
+const WIDE_CELLS: [(i64, f64); 2] = [(64, 1e-8), (8, 1e-5)];
 
 /// A tilted law on the grid `step * (first + i)`, and what has no finite loss.
 ///
@@ -25,17 +29,28 @@ impl Lattice {
         release: Release,
         reversed: bool,
         step: f64,
-        low: f64,
-        high: f64,
+        (low, high): (f64, f64),
         tilt: f64,
-        log_norm: f64,
+        atoms: &Atoms,
     ) -> Self {
+        let log_norm = atoms.log_moment(tilt);
+        // In the tails wider cells do: their excess grows with the square of the width times the tilted mass in them.
+        let wide = WIDE_CELLS.map(|(cells, mass)| {
+            (cells, atoms.support(tilt, mass).0, atoms.upper_support(tilt, mass))
+        });
         let first = (low / step).floor() as i64;
         let last = ((high / step).ceil() as i64).max(first + 1);
         let cells = (last - first) as usize;
         let mut plain = vec![0.0; cells + 1];
-        let shrink = -(-step).exp_m1();
         let at = |k: i64| k as f64 * step;
+        // Steps that the cell from `k` (in forward losses) takes, at most up to `end`.
+        let cell_width = |k: i64, end: i64| {
+            let fits = wide.iter().find(|&&(cells, low, high)| {
+                let (a, b) = if reversed { (-(k + cells), -k) } else { (k, k + cells) };
+                at(b) <= low || at(a) >= high
+            });
+            fits.map_or(1, |&(cells, ..)| cells).min(end - k)
+        };
         let infinity;
         if reversed {
             // The loss changes sign and the two probabilities their place: the dots stay where they are.
@@ -46,29 +61,35 @@ impl Lattice {
             let kept = (p * at(last).exp()).min(q);
             plain[cells] += kept;
             infinity = q - kept;
-            for k in bottom..top {
-                let to = pair::boundary(release, at(k + 1));
+            let mut k = bottom;
+            while k < top {
+                let width = cell_width(k, top);
+                let to = pair::boundary(release, at(k + width));
                 let cell = pair::cell(release, at(k), from, to);
-                let upper = (cell.excess / shrink).clamp(0.0, cell.p);
+                let upper = (cell.excess / -(-at(width)).exp_m1()).clamp(0.0, cell.p);
                 // Probability without the record of the two ends.
-                let upper_q = (upper * (-at(k + 1)).exp()).min(cell.q);
-                let end = (-(k + 1) - first) as usize;
+                let upper_q = (upper * (-at(k + width)).exp()).min(cell.q);
+                let end = (-(k + width) - first) as usize;
                 plain[end] += upper_q;
-                plain[end + 1] += cell.q - upper_q;
+                plain[end + width as usize] += cell.q - upper_q;
                 from = to;
+                k += width;
             }
             plain[0] += pair::above(release, from).1;
         } else {
             let mut from = pair::boundary(release, at(first));
             plain[0] += pair::below(release, from).0;
-            for k in first..last {
-                let to = pair::boundary(release, at(k + 1));
+            let mut k = first;
+            while k < last {
+                let width = cell_width(k, last);
+                let to = pair::boundary(release, at(k + width));
                 let cell = pair::cell(release, at(k), from, to);
-                let upper = (cell.excess / shrink).clamp(0.0, cell.p);
+                let upper = (cell.excess / -(-at(width)).exp_m1()).clamp(0.0, cell.p);
                 let i = (k - first) as usize;
                 plain[i] += cell.p - upper;
-                plain[i + 1] += upper;
+                plain[i + width as usize] += upper;
                 from = to;
+                k += width;
             }
             let (p, q) = pair::above(release, from);
             let kept = (q * at(last).exp()).min(p);
@@ -97,22 +118,29 @@ impl Lattice {
         self.mass.iter_mut().for_each(|m| *m *= factor);
     }
 
-    /// The same law on a coarser grid, by the same rule.
-    pub(super) fn coarsen(&self, step: f64, tilt: f64) -> Self {
-        let loss = |i: usize| (self.first + i as i64) as f64 * self.step;
-        let first = (loss(0) / step).floor() as i64;
-        let last = (loss(self.mass.len() - 1) / step).floor() as i64 + 1;
+    /// The same law on a grid `ratio` times as coarse, by the same rule.
+    pub(super) fn coarsen(&self, ratio: i64, tilt: f64) -> Self {
+        let step = self.step * ratio as f64;
+        let first = self.first.div_euclid(ratio);
+        let last = (self.first + self.mass.len() as i64 - 1).div_euclid(ratio) + 1;
         let mut mass = vec![0.0; (last - first + 1) as usize];
         let shrink = -(-step).exp_m1();
-        for (i, &m) in self.mass.iter().enumerate() {
-            if m > 0.0 {
-                let cell = (loss(i) / step).floor();
-                let above = (loss(i) - cell * step).clamp(0.0, step);
+        // What goes to the lower and the upper end, by the distance from the lower one.
+        let shares: Vec<(f64, f64)> = (0..ratio)
+            .map(|fine| {
+                let above = self.step * fine as f64;
                 let upper = (-(-above).exp_m1() / shrink).min(1.0);
-                let k = (cell as i64 - first) as usize;
-                let down = (-tilt * above).exp();
-                mass[k] += m * (1.0 - upper) * down;
-                mass[k + 1] += m * upper * down * (tilt * step).exp();
+                ((1.0 - upper) * (-tilt * above).exp(), upper * (tilt * (step - above)).exp())
+            })
+            .collect();
+        let (mut k, mut fine) = (0, self.first.rem_euclid(ratio) as usize);
+        for &m in &self.mass {
+            let (lower, upper) = shares[fine];
+            mass[k] += m * lower;
+            mass[k + 1] += m * upper;
+            fine += 1;
+            if fine == shares.len() {
+                (k, fine) = (k + 1, 0);
             }
         }
         let mut coarse =
@@ -126,7 +154,9 @@ impl Lattice {
         let reference = extra * self.step * (self.first + self.mass.len() as i64 / 2) as f64;
         let mut sum = 0.0;
         for (i, m) in self.mass.iter().enumerate() {
-            sum += m * (extra * self.step * (self.first + i as i64) as f64 - reference).exp();
+            if *m > 0.0 {
+                sum += m * (extra * self.step * (self.first + i as i64) as f64 - reference).exp();
+            }
         }
         self.log_norm + reference + sum.ln()
     }

@@ -77,7 +77,7 @@ pub fn matmul(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f32], write: Write) {
                     rows: row..rows.min(row + tile_rows),
                     columns: column..columns.min(column + tile_columns),
                 };
-                tile_of_product(a, b, out, tile, sum.clone(), accumulate);
+                tile_of_product(a, b, out, &tile, sum.clone(), accumulate);
             }
         }
     }
@@ -108,7 +108,7 @@ fn tile_of_product(
     a: Matrix<'_>,
     b: Matrix<'_>,
     out: &mut [f32],
-    tile: Tile,
+    tile: &Tile,
     sum: Range<usize>,
     accumulate: bool,
 ) {

@@ -17,3 +17,24 @@ pub fn tpr_ceiling(epsilon: Epsilon, delta: Delta, fpr: f64) -> f64 {
     let high = 1.0 - (-epsilon).exp() * (1.0 - delta - fpr);
     low.min(high).clamp(0.0, 1.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ceiling_is_the_hand_worked_one() {
+        let at = |e: f64, d: f64, f: f64| {
+            tpr_ceiling(Epsilon::new(e).unwrap(), Delta::new(d).unwrap(), f)
+        };
+        // e^(ln 2) * 0.1 = 0.2, and 0.01 of delta on top; beyond the corner 1 - (1 - 0.8) / 2 = 0.9.
+        assert!((at(2.0_f64.ln(), 0.0, 0.1) - 0.2).abs() < 1e-15);
+        assert!((at(2.0_f64.ln(), 0.01, 0.1) - 0.21).abs() < 1e-15);
+        assert!((at(2.0_f64.ln(), 0.0, 0.8) - 0.9).abs() < 1e-15);
+        // No privacy loss: guessing. Delta 1 and overflow: anything.
+        assert!((at(0.0, 0.0, 0.37) - 0.37).abs() < 1e-15);
+        assert!((at(0.0, 1.0, 0.0) - 1.0).abs() < 1e-15);
+        assert!((at(2000.0, 0.25, 0.0) - 0.25).abs() < 1e-15);
+        assert!((at(2000.0, 0.0, 1e-9) - 1.0).abs() < 1e-15);
+    }
+}

@@ -8,7 +8,7 @@ use crate::{Delta, Epsilon, Ledger, Relation};
 /// true epsilon (1.62 for 1.83 at rate 0.01, noise 1, 1000 steps). Exact for Gaussian noise without sampling.
 ///
 /// # Source
-/// Bu, Dong, Long & Su 2020 (arXiv:1911.11607), Theorem 5: `mu = q sqrt(steps (exp(1 / z^2) - 1))`.
+/// Bu, Dong, Long & Su 2020 (arXiv:1911.11607): `mu = q sqrt(steps (exp(1 / z^2) - 1))`.
 #[derive(Debug, Clone, Copy)]
 pub struct Gdp;
 

@@ -8,7 +8,7 @@ use crate::{Delta, Epsilon, Ledger, Relation};
 ///
 /// Sampled Gaussian: Mironov, Talwar & Zhang 2019 (arXiv:1908.10530), Section 3.3, with the signs of the fractional
 /// binomials kept (dropping them is safe but loses up to a factor 3.4). Conversion: Canonne, Kamath & Steinke 2020
-/// (arXiv:2004.00010), Proposition 12, and epsilon 0 where `delta^2 >= 1 - exp(-KL)` (Bretagnolle & Huber).
+/// (arXiv:2004.00010), and epsilon 0 where `delta^2 >= 1 - exp(-KL)` (Bretagnolle & Huber).
 #[derive(Debug, Clone, Copy)]
 pub struct Rdp;
 

@@ -54,7 +54,7 @@ pub(crate) fn releases(
         }
     }
     if mu_squared > 0.0 {
-        // n Gaussian releases are one with mu^2 added up, exactly (Dong, Roth & Su 2019, Corollary 2).
+        // n Gaussian releases are one with mu^2 added up, exactly (Dong, Roth & Su 2019, arXiv:1905.02383).
         if !mu_squared.is_finite() {
             return Ok(Releases::NoGuarantee);
         }
@@ -203,7 +203,7 @@ pub(crate) fn unsampled_loss(rate: f64, loss: f64) -> f64 {
 /// directions are alike.
 ///
 /// Removing: `q base(ln(1 + (e^epsilon - 1) / q))`. Adding: with `r = 1 - (1 - q) e^epsilon > 0`,
-/// `r base(ln(q e^epsilon / r))`, and 0 otherwise (Zhu, Dong & Wang 2022, arXiv:2106.08567, Theorem 11 and its proof).
+/// `r base(ln(q e^epsilon / r))`, and 0 otherwise (Zhu, Dong & Wang 2022, arXiv:2106.08567).
 fn sampled_log_delta(epsilon: f64, rate: f64, base: impl Fn(f64) -> f64) -> f64 {
     let removing = rate.ln() + base(unsampled_loss(rate, epsilon));
     let rest = -(epsilon + (-rate).ln_1p()).exp_m1();

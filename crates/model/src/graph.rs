@@ -27,7 +27,7 @@ impl Stage {
     }
 }
 
-/// A feed-forward network. Its outputs are logits: softmax and sigmoid belong to the [`Loss`].
+/// A feed-forward network. Its outputs are logits: softmax and sigmoid belong to the [`Loss`](crate::Loss).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Graph {
     layers: Vec<Layer>,

@@ -40,7 +40,7 @@ pub(crate) struct OfSteps {
     #[arg(long, value_name = "Z", value_parser = noise_multiplier)]
     noise_multiplier: NoiseMultiplier,
     /// Steps
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(0..=1_000_000_000_000))]
+    #[arg(long, value_name = "T", value_parser = any_steps)]
     steps: u64,
     #[command(flatten)]
     common: Common,
@@ -51,7 +51,7 @@ pub(crate) struct OfNoise {
     #[arg(long, value_name = "EPSILON", value_parser = epsilon)]
     epsilon: Epsilon,
     /// Steps
-    #[arg(long, value_name = "T", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000))]
+    #[arg(long, value_name = "T", value_parser = some_steps)]
     steps: u64,
     #[command(flatten)]
     common: Common,
@@ -128,7 +128,8 @@ fn sentence(answer: &Answer) -> String {
     let epsilon = if answer.epsilon_upper.is_unbounded() {
         "unbounded".to_owned()
     } else {
-        format!("{:.6}", answer.epsilon_upper.get())
+        // Rounded up: what is printed is still a bound.
+        format!("{:.6}", (answer.epsilon_upper.get() * 1e6).ceil() / 1e6)
     };
     let relation = match answer.relation {
         Relation::AddRemove => "add-remove",
@@ -152,6 +153,19 @@ fn sentence(answer: &Answer) -> String {
 
 fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| format!("needs a number, got `{text}`"))
+}
+fn whole(text: &str, least: u64) -> Result<u64, String> {
+    const MOST: u64 = 1_000_000_000_000;
+    text.parse()
+        .ok()
+        .filter(|n| (least..=MOST).contains(n))
+        .ok_or_else(|| format!("needs a whole number from {least} to {MOST}, got `{text}`"))
+}
+fn any_steps(text: &str) -> Result<u64, String> {
+    whole(text, 0)
+}
+fn some_steps(text: &str) -> Result<u64, String> {
+    whole(text, 1)
 }
 fn sampling_rate(text: &str) -> Result<SamplingRate, String> {
     SamplingRate::new(number(text)?).map_err(|e| e.to_string())

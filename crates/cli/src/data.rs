@@ -1,5 +1,6 @@
 //! `dosimeter data`.
 use crate::output::{Failure, print, print_json, say};
+use dosimeter_study::Error;
 use dosimeter_study::account::Epsilon;
 use dosimeter_study::tables::{self, Facts};
 use std::fs::File;
@@ -68,13 +69,17 @@ impl Data {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
         match self {
             Self::Generate(g) => {
-                let dataset = tables::generate(g.classes, g.train_records, g.test_records, g.seed)?;
+                let dataset = tables::generate(g.classes, g.train_records, g.test_records, g.seed)
+                    .map_err(of_arguments)?;
                 write(&g.out, |out| tables::write_csv(&dataset, out))?;
                 show(&tables::facts(&dataset), g.json)?;
             }
-            Self::Inspect(i) => show(&tables::facts(&tables::load(&i.study)?), i.json)?,
+            Self::Inspect(i) => {
+                show(&tables::facts(&tables::load(&i.study).map_err(of_table)?), i.json)?
+            }
             Self::Randomize(r) => {
-                let dataset = tables::load(&r.study)?;
+                r.spare_the_source()?;
+                let dataset = tables::load(&r.study).map_err(of_table)?;
                 let (randomized, spent) =
                     tables::randomize(&dataset, r.epsilon_per_feature, r.seed)?;
                 write(&r.out, |out| tables::write_csv(&randomized, out))?;
@@ -95,11 +100,54 @@ impl Data {
     }
 }
 
+impl Randomize {
+    /// Refuses to put the randomized records where the only copy of the true ones may be.
+    fn spare_the_source(&self) -> Result<(), Failure> {
+        let (dataset, _) = dosimeter_study::file::read_dataset(&self.study)?;
+        let Some(source) = dataset.path().and_then(|path| path.canonicalize().ok()) else {
+            return Ok(());
+        };
+        if self.out.canonicalize().is_ok_and(|out| out == source) {
+            return Err(Failure::Argument {
+                what: format!("--out {}: needs a file other than the data set", self.out.display()),
+                hint: "the records themselves would be lost".to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A wrong argument of `generate` is told by the generator.
+fn of_arguments(error: Error) -> Failure {
+    let hint = "`dosimeter data generate --help` says what it takes".to_owned();
+    Failure::Argument { what: error.to_string(), hint }
+}
+
+/// What is wrong with a table needs another hint here than within a run.
+fn of_table(error: Error) -> Failure {
+    match error {
+        Error::Data(error) => Failure::Argument {
+            what: error.to_string(),
+            hint: "docs/guide/your-own-table.md says what a table may hold".to_owned(),
+        },
+        error => error.into(),
+    }
+}
+
 /// Writes a file whole or not at all.
 fn write(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Failure> {
+    // A device or a pipe is written to, never replaced by a file.
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        let attempt = || {
+            let mut out = BufWriter::new(File::options().write(true).open(path)?);
+            fill(&mut out)?;
+            out.flush()
+        };
+        return attempt().map_err(|source| Error::Disk { path: path.to_owned(), source }.into());
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".unfinished");
     let temporary = path.with_file_name(name);
@@ -111,7 +159,7 @@ fn write(
     };
     attempt().map_err(|source| {
         let _ = std::fs::remove_file(&temporary);
-        dosimeter_study::Error::Disk { path: path.to_owned(), source }.into()
+        Error::Disk { path: path.to_owned(), source }.into()
     })
 }
 

@@ -65,7 +65,11 @@ fn hint(error: &Error) -> Option<String> {
         Error::NotARun { .. } => "give --out a folder that does not exist yet",
         Error::NoReport { .. } => "run the study there first: dosimeter run STUDY.toml --out DIR",
         Error::Stopped => "the same command goes on where this one stopped",
-        Error::Train { .. } => "a smaller learning rate keeps a training from diverging",
+        _ if error.is_divergence() => "a smaller learning rate keeps a training from diverging",
+        Error::BadReport { .. } | Error::BadArtifact { .. } => {
+            "the same `dosimeter run` again makes what is missing or damaged"
+        }
+        _ if error.is_too_few() => "a larger split.train gives more members and non-members",
         Error::Unsupported(_) => {
             "`dosimeter list accountants` says who can do what; pld does the most"
         }

@@ -17,7 +17,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Threads; one per core if left out. Changes no number
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// No progress on stderr
     #[arg(long, short)]

@@ -68,6 +68,98 @@ fn every_kind_of_bad_table_is_refused_with_file_and_row() {
     }
 }
 
+fn dosimeter(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+const TABLE: &[u8] = b"a,b,class\n1,0,x\n0,1,y\n1,1,x\n0,0,y\n";
+
+#[test]
+fn a_network_too_large_for_memory_is_refused_with_its_field() {
+    let folder = with(&STUDY.replace("[4]", "[65536, 65536]"), TABLE);
+    let (code, stderr) = run(folder.path());
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("study.toml:11: target.hidden: needs"), "{stderr}");
+    assert!(stderr.contains("got 4295360514 "), "{stderr}");
+}
+
+#[test]
+fn the_data_set_is_not_overwritten_by_its_randomized_records() {
+    let folder = with(STUDY, TABLE);
+    let randomize = ["data", "randomize", "study.toml", "--epsilon-per-feature", "1", "--out"];
+    let (code, _, stderr) = dosimeter(folder.path(), &[&randomize[..], &["./people.csv"]].concat());
+    assert_eq!(code, Some(2), "{stderr}");
+    assert_eq!(std::fs::read(folder.path().join("people.csv")).unwrap(), TABLE);
+    let (code, ..) = dosimeter(folder.path(), &[&randomize[..], &["other.csv"]].concat());
+    assert_eq!(code, Some(0));
+}
+
+/// A socket stands for a device: also no file, and a test may make one. Opening it fails; replacing it would not.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_never_replaced_by_one() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = with(STUDY, TABLE);
+    let socket = folder.path().join("socket");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let generate =
+        ["data", "generate", "--train-records", "10", "--classes", "2", "--out", "socket"];
+    let (code, _, stderr) = dosimeter(folder.path(), &generate);
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(std::fs::symlink_metadata(&socket).unwrap().file_type().is_socket());
+}
+
+#[test]
+fn a_report_that_is_none_is_named() {
+    let folder = with(STUDY, TABLE);
+    std::fs::create_dir(folder.path().join("run")).unwrap();
+    std::fs::write(folder.path().join("run/report.json"), "{}").unwrap();
+    for arguments in [&["report", "run"][..], &["compare", "run", "run"]] {
+        let (code, _, stderr) = dosimeter(folder.path(), arguments);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.starts_with("error: run/report.json: not a report"), "{stderr}");
+    }
+}
+
+#[test]
+fn budgets_without_end_and_numbers_that_are_none_end_in_an_answer_or_an_error() {
+    let folder = with(STUDY, TABLE);
+    let steps = ["account", "steps", "--sampling-rate", "0.5", "--noise-multiplier", "1"];
+    let unlimited = [&steps[..], &["--epsilon", "1", "--delta", "1"]].concat();
+    let (code, stdout, stderr) = dosimeter(folder.path(), &unlimited);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("steps             1000000000000\n"), "{stdout}");
+
+    let epsilon = ["account", "epsilon", "--sampling-rate", "0.5", "--noise-multiplier", "1"];
+    for steps in ["1e18", "-1", "1.5", "18446744073709551616"] {
+        let steps = format!("--steps={steps}");
+        let arguments = [&epsilon[..], &["--delta", "1e-5", &steps]].concat();
+        let (code, _, stderr) = dosimeter(folder.path(), &arguments);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("needs a whole number from 0 to 1000000000000"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_printed_epsilon_is_rounded_up() {
+    let folder = with(STUDY, TABLE);
+    let tiny = "account epsilon --noise-multiplier 1e6 --sampling-rate 1 --steps 1 --delta 1e-9";
+    let (code, stdout, _) = dosimeter(folder.path(), &tiny.split(' ').collect::<Vec<_>>());
+    assert_eq!(code, Some(0));
+    let printed = stdout.lines().next().unwrap().rsplit(' ').next().unwrap();
+    let printed: f64 = printed.parse().unwrap();
+    let (_, json, _) =
+        dosimeter(folder.path(), &format!("{tiny} --json").split(' ').collect::<Vec<_>>());
+    let exact = json.lines().find(|l| l.contains("epsilon_upper")).unwrap();
+    let exact: f64 = exact.trim_end_matches(',').rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(exact > 0.0 && printed >= exact && printed < exact + 1e-6, "{printed} {exact}");
+}
+
 #[test]
 fn nan_in_a_bounded_column_is_refused_with_its_row_and_field() {
     let study = STUDY.replace(

@@ -123,6 +123,12 @@ pub enum Error {
         /// Most records read.
         limit: u64,
     },
+    /// A table of a label alone.
+    #[error("{}: needs at least one column besides the label, all others are ignored or absent", file.display())]
+    NoInputs {
+        /// Which file.
+        file: PathBuf,
+    },
     /// The archive lacks an array or member.
     #[error("{}: no `{name}` in it; it holds {}", file.display(), have.join(", "))]
     Missing {

@@ -357,6 +357,7 @@ fn what_an_npz_declares_is_not_believed() {
         (x(), npy("|u1", "2, 2", &[1, 0, 1, 1]), "row 2, field `y` is not one-hot"),
         (x(), npy("|u1", "2, 3", &[1, 0, 0, 0, 0, 1]), "class 1 has no record"),
         (x(), npy("|u1", "2,", &[3, 3]), "1 classes, needs at least 2"),
+        (npy("|u1", "2, 2", &[0, 1, 1, 0, 1]), y(), "`x` goes on after the 4 bytes"),
     ] {
         let file = folder.npz("d.npz", &[("x", x), ("y", y)]);
         let error = read(DatasetSpec::Location(binary(&file))).unwrap_err();
@@ -369,6 +370,19 @@ fn what_an_npz_declares_is_not_believed() {
     for keep in 4..whole.len() {
         let file = folder.write("cut.npz", &whole[..keep]);
         assert!(read(DatasetSpec::Location(binary(&file))).is_err(), "{keep} bytes");
+    }
+    // A flipped bit is noticed, unless it is in something like a time stamp and changes no record.
+    let folder = Folder::new();
+    let true_data = read(DatasetSpec::Location(binary(&folder.write("d.npz", &whole)))).unwrap();
+    for position in 0..whole.len() {
+        for bit in 0..8 {
+            let mut flipped = whole.clone();
+            flipped[position] ^= 1 << bit;
+            let file = folder.write("d.npz", flipped);
+            if let Ok(data) = read(DatasetSpec::Location(binary(&file))) {
+                assert_eq!(data.fingerprint(), true_data.fingerprint(), "byte {position}");
+            }
+        }
     }
 }
 
@@ -489,6 +503,13 @@ fn a_number_column_with_too_many_values_asks_for_bounds_and_text_for_ignoring() 
     let file = folder.write("d.csv", rows("name "));
     let error = read(DatasetSpec::Csv(csv(&file, "y"))).unwrap_err();
     assert!(matches!(error, Error::TooManyLevels { limit: 10_000, .. }), "{error}");
+}
+#[test]
+fn a_table_of_a_label_alone_says_what_it_lacks() {
+    let folder = Folder::new();
+    let file = folder.write("d.csv", "y\na\nb\n");
+    let error = read(DatasetSpec::Csv(csv(&file, "y"))).unwrap_err();
+    assert!(matches!(error, Error::NoInputs { .. }), "{error}");
 }
 #[test]
 fn settings_that_make_no_sense_are_refused() {

@@ -119,7 +119,7 @@ pub fn steps(
         next = if past > MOST_STEPS {
             // Epsilon grows about like the root of the steps: aim straight at the budget, a little past it.
             let growth = if e.is_finite() { (-2.2 * e).exp().clamp(2.0, 1e4) } else { 100.0 };
-            ((within as f64 * growth) as u64).clamp(within + 1, MOST_STEPS)
+            ((within as f64 * growth) as u64).max(within + 1).min(MOST_STEPS)
         } else if within_excess.is_finite() && past_excess.is_finite() && past - within > 4 {
             // Secant in log-log, then one step to the far side so that both ends close in.
             let (low, high) = ((within as f64).ln(), (past as f64).ln());

@@ -55,7 +55,7 @@ pub enum Error {
     #[error("the operating system gave no random bytes: {0}")]
     NoEntropy(String),
     /// No setting reaches the budget.
-    #[error("no {what} reaches epsilon {epsilon} at delta {delta}")]
+    #[error("no {what} reaches epsilon {epsilon:?} at delta {delta:?}")]
     Unreachable {
         /// What was solved for.
         what: &'static str,

@@ -76,6 +76,22 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A report file that is none.
+    #[error("{}: {source}", path.display())]
+    BadReport {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: crate::report::Error,
+    },
+    /// An artifact of a finished run that is gone or damaged.
+    #[error("{}: {why}", path.display())]
+    BadArtifact {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// An id that is not in a data set.
     #[error("record {record}: the data set has records 0 to {last}")]
     NoSuchRecord {
@@ -99,6 +115,19 @@ pub enum Error {
     /// Asked to stop. Finished tasks are kept.
     #[error("stopped on request; what is finished is kept")]
     Stopped,
+}
+
+impl Error {
+    /// Whether a training ran away, which a smaller learning rate may prevent.
+    #[must_use]
+    pub const fn is_divergence(&self) -> bool {
+        matches!(self, Self::Train { source: dosimeter_train::Error::Diverged { .. }, .. })
+    }
+    /// Whether there were too few records for a judgement.
+    #[must_use]
+    pub const fn is_too_few(&self) -> bool {
+        matches!(self, Self::Audit { source: dosimeter_audit::Error::TooFew { .. }, .. })
+    }
 }
 
 fn lines(problems: &[Problem]) -> String {

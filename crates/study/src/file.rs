@@ -278,7 +278,7 @@ fn arms(top: &Section<'_>, target: Option<&Target>, split: Option<SplitSpec>) ->
                         .into_iter()
                         .map(|noise_multiplier| {
                             (
-                                format!("central z={noise_multiplier}"),
+                                format!("central z={}", short(noise_multiplier)),
                                 Defence::Central { clipping_norm, noise_multiplier },
                             )
                         })
@@ -293,7 +293,7 @@ fn arms(top: &Section<'_>, target: Option<&Target>, split: Option<SplitSpec>) ->
                         .into_iter()
                         .map(|epsilon_per_feature| {
                             (
-                                format!("local eps={epsilon_per_feature}"),
+                                format!("local eps={}", short(epsilon_per_feature)),
                                 Defence::Local { epsilon_per_feature },
                             )
                         })
@@ -490,4 +490,8 @@ pub fn read_dataset(file: &Path) -> Result<(DatasetSpec, u64), Error> {
         Some(found) if !source.has_problems() => Ok(found),
         _ => Err(Error::Study(source.into_problems())),
     }
+}
+/// A number in a label: as people write it, and never with hundreds of zeros.
+fn short(x: f64) -> String {
+    if (1e-4..1e6).contains(&x) { x.to_string() } else { format!("{x:e}") }
 }

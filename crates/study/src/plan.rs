@@ -285,6 +285,17 @@ fn settings_of(study: &Study, attack: &str) -> Result<serde_json::Value, Error> 
     .map_err(Error::Encode)
 }
 
+/// Weights and biases of the target network.
+pub(crate) fn parameters(study: &Study, dataset: &Dataset) -> u64 {
+    let mut parameters = 0_u64;
+    let mut width = dataset.width();
+    for next in study.target.hidden.iter().copied().chain([dataset.classes]) {
+        parameters = parameters.saturating_add((width as u64 + 1).saturating_mul(next as u64));
+        width = next;
+    }
+    parameters
+}
+
 /// A rough model of run time: multiply-adds over the machine's rate. An estimate, and shown as one.
 struct Cost<'a> {
     study: &'a Study,
@@ -298,16 +309,10 @@ struct Cost<'a> {
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 impl<'a> Cost<'a> {
     fn new(study: &'a Study, dataset: &Dataset, rate: Rate) -> Self {
-        let mut parameters = 0;
-        let mut width = dataset.width();
-        for next in study.target.hidden.iter().copied().chain([dataset.classes]) {
-            parameters += (width + 1) * next;
-            width = next;
-        }
         let last = study.target.hidden.last().copied().unwrap_or(dataset.width());
         Self {
             study,
-            parameters: parameters as f64,
+            parameters: parameters(study, dataset) as f64,
             candidates: 2.0 * study.split.train as f64,
             classes: dataset.classes as f64,
             last_width: last as f64,

@@ -2,6 +2,7 @@
 use crate::plan::{Plan, Rate, plan};
 use crate::report::{self, Report, Timings};
 use crate::run::{self, Speed, Watch};
+use crate::source::Problem;
 use crate::store::Store;
 use crate::study::Study;
 use crate::{Error, file};
@@ -50,6 +51,7 @@ impl Session {
     }
     fn of(study: Study) -> Result<Self, Error> {
         let dataset = load(&study)?;
+        check_size(&study, &dataset)?;
         let plan = plan(&study, &dataset, kernels::kernel_name(), measured_rate(&study, &dataset))?;
         Ok(Self { study, dataset, plan })
     }
@@ -96,9 +98,9 @@ pub fn render(root: &Path) -> Result<Report, Error> {
 /// # Errors
 /// [`Error::NoReport`] if there is none, or what is wrong with it.
 pub fn read_report(root: &Path) -> Result<Report, Error> {
-    let text = read_text(&root.join("report.json"))
-        .map_err(|_| Error::NoReport { path: root.to_owned() })?;
-    Ok(report::from_json(&text)?)
+    let path = root.join("report.json");
+    let text = read_text(&path).map_err(|_| Error::NoReport { path: root.to_owned() })?;
+    report::from_json(&text).map_err(|source| Error::BadReport { path, source })
 }
 
 /// Writes every form of a report; `report.json` last, so that where it is the others are.
@@ -119,6 +121,27 @@ fn publish(store: &Store, report: &Report, timings: Option<&Timings>) -> Result<
 
 fn read_text(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(|source| Error::Disk { path: path.to_owned(), source })
+}
+
+/// Refuses a network that no machine could train, before something asks for its memory.
+fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
+    const MOST_PARAMETERS: u64 = 100_000_000;
+    let parameters = crate::plan::parameters(study, dataset);
+    if parameters <= MOST_PARAMETERS {
+        return Ok(());
+    }
+    let what = format!(
+        "needs a network of at most {MOST_PARAMETERS} parameters, got {parameters} with {} inputs and {} classes",
+        dataset.width(),
+        dataset.classes
+    );
+    let field = "target.hidden".to_owned();
+    let line = study
+        .text
+        .lines()
+        .position(|line| line.trim_start().starts_with("hidden"))
+        .map_or(1, |index| index + 1);
+    Err(Error::Study(vec![Problem { file: study.file.clone(), line, field, what }]))
 }
 
 /// Times one epoch on a few records of the study's own network, for estimates only. A network that cannot be

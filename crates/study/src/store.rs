@@ -124,7 +124,7 @@ impl Store {
     pub fn read_in(root: &Path, id: &TaskId) -> Result<Found, Error> {
         let path = Self::path(root, id);
         match fs::read(&path) {
-            Ok(bytes) => Ok(unwrap_artifact(&bytes).map_or_else(
+            Ok(bytes) => Ok(unwrap_artifact(&bytes, id).map_or_else(
                 |why| Found::Corrupt(why.to_owned()),
                 |payload| Found::Whole(payload.to_vec()),
             )),
@@ -154,7 +154,7 @@ impl Store {
     /// # Errors
     /// [`Error::Disk`], for example when the disk is full; the temporary file is removed.
     pub fn write(&self, id: &TaskId, payload: &[u8]) -> Result<(), Error> {
-        let header = format!("{MARK} {FORMAT} {}\n", blake3::hash(payload).to_hex());
+        let header = format!("{MARK} {FORMAT} {} {}\n", blake3::hash(payload).to_hex(), id.0);
         self.write_whole(&Self::path(&self.root, id), &id.0, &[header.as_bytes(), payload])
     }
     /// Writes a file of the run that people read (`report.json`), whole or not at all.
@@ -187,7 +187,7 @@ impl Store {
     }
 }
 
-fn unwrap_artifact(bytes: &[u8]) -> Result<&[u8], &'static str> {
+fn unwrap_artifact<'a>(bytes: &'a [u8], id: &TaskId) -> Result<&'a [u8], &'static str> {
     let end = bytes.iter().position(|b| *b == b'\n').ok_or("no header line")?;
     let header = std::str::from_utf8(&bytes[..end]).map_err(|_| "header is not text")?;
     let mut words = header.split(' ');
@@ -197,6 +197,10 @@ fn unwrap_artifact(bytes: &[u8]) -> Result<&[u8], &'static str> {
     let payload = &bytes[end + 1..];
     if words.next() != Some(blake3::hash(payload).to_hex().as_str()) {
         return Err("content does not match its digest");
+    }
+    // A whole artifact under another task's name: copied or renamed by hand.
+    if words.next() != Some(id.as_str()) || words.next().is_some() {
+        return Err("content is of another task");
     }
     Ok(payload)
 }
@@ -227,6 +231,18 @@ mod tests {
             fs::write(&path, &flipped).unwrap();
             assert!(matches!(store.read(&id(1)).unwrap(), Found::Corrupt(_)), "flipped {cut}");
         }
+    }
+
+    #[test]
+    fn an_artifact_under_the_name_of_another_task_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let store = Store::open(&root).unwrap();
+        store.write(&id(1), b"one").unwrap();
+        store.write(&id(2), b"two").unwrap();
+        fs::copy(Store::path(&root, &id(1)), Store::path(&root, &id(2))).unwrap();
+        assert!(matches!(store.read(&id(2)).unwrap(), Found::Corrupt(_)));
+        assert_eq!(store.read(&id(1)).unwrap(), Found::Whole(b"one".to_vec()));
     }
 
     #[test]

@@ -66,10 +66,12 @@ impl Walk<'_> {
         self.steps.push(Step { stage, function, what, artifact });
     }
     fn read(&self, task: &Task) -> Result<Vec<u8>, Error> {
-        match Store::read_in(self.root, &task.id)? {
-            Found::Whole(bytes) => Ok(bytes),
-            _ => Err(Error::NoReport { path: self.root.to_owned() }),
-        }
+        let why = match Store::read_in(self.root, &task.id)? {
+            Found::Whole(bytes) => return Ok(bytes),
+            Found::Nothing => "is not there: the run is not finished".to_owned(),
+            Found::Corrupt(why) => why,
+        };
+        Err(Error::BadArtifact { path: Store::path(self.root, &task.id), why })
     }
     fn report(&mut self) {
         let (stage, function) = function(self.path, "report");
@@ -85,7 +87,7 @@ impl Walk<'_> {
 /// Follows record `record` through the run in `root`.
 ///
 /// # Errors
-/// [`Error::NoSuchRecord`], [`Error::NoReport`] for a run that is not finished, or what is wrong with its inputs.
+/// [`Error::NoSuchRecord`], [`Error::NoReport`] or [`Error::BadArtifact`] for a run that is not finished or damaged, or what is wrong with its inputs.
 pub fn record(root: &Path, record: u32) -> Result<Vec<Step>, Error> {
     let session = Session::reopen(root)?;
     let (study, dataset) = (&session.study, &session.dataset);

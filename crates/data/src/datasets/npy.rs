@@ -239,6 +239,14 @@ fn each_row(
         }
         row(i + 1, &buffer)?;
     }
+    // Reading up to the end is also what makes the archive verify its checksum.
+    if super::source::fill(&mut reader, &mut [0]).map_err(Error::read(file))? > 0 {
+        let reason = format!(
+            "array `{array}` goes on after the {} bytes that its header declares",
+            rows.saturating_mul(row_bytes as u64)
+        );
+        return Err(Error::Damaged { file: file.to_owned(), format: "NPZ", reason });
+    }
     Ok(())
 }
 

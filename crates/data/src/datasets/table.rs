@@ -263,8 +263,7 @@ impl<'a> TableBuilder<'a> {
             return Err(Error::NeedsBounds { file: file.to_owned(), columns: unbounded });
         }
         if columns.is_empty() {
-            let (file, name) = (file.to_owned(), "a column besides the label".to_owned());
-            return Err(Error::Missing { file, name, have: Vec::new() });
+            return Err(Error::NoInputs { file: file.to_owned() });
         }
         let inputs = if data.iter().any(|d| matches!(d, Values::Reals(_))) {
             reals(file, records, width, &columns, &data)?

@@ -375,13 +375,11 @@ fn what_an_npz_declares_is_not_believed() {
     let folder = Folder::new();
     let true_data = read(DatasetSpec::Location(binary(&folder.write("d.npz", &whole)))).unwrap();
     for position in 0..whole.len() {
-        for bit in 0..8 {
-            let mut flipped = whole.clone();
-            flipped[position] ^= 1 << bit;
-            let file = folder.write("d.npz", flipped);
-            if let Ok(data) = read(DatasetSpec::Location(binary(&file))) {
-                assert_eq!(data.fingerprint(), true_data.fingerprint(), "byte {position}");
-            }
+        let mut flipped = whole.clone();
+        flipped[position] ^= 1 << (position % 8);
+        let file = folder.write("d.npz", flipped);
+        if let Ok(data) = read(DatasetSpec::Location(binary(&file))) {
+            assert_eq!(data.fingerprint(), true_data.fingerprint(), "byte {position}");
         }
     }
 }

@@ -70,7 +70,7 @@ impl Data {
         match self {
             Self::Generate(g) => {
                 let dataset = tables::generate(g.classes, g.train_records, g.test_records, g.seed)
-                    .map_err(of_arguments)?;
+                    .map_err(|error| of_arguments(&error))?;
                 write(&g.out, |out| tables::write_csv(&dataset, out))?;
                 show(&tables::facts(&dataset), g.json)?;
             }
@@ -118,7 +118,7 @@ impl Randomize {
 }
 
 /// A wrong argument of `generate` is told by the generator.
-fn of_arguments(error: Error) -> Failure {
+fn of_arguments(error: &Error) -> Failure {
     let hint = "`dosimeter data generate --help` says what it takes".to_owned();
     Failure::Argument { what: error.to_string(), hint }
 }

@@ -295,19 +295,24 @@ pub(crate) fn judgement(claim: &Claim, measured: &[dosimeter_audit::EpsilonLower
             reason: "no bound holds for this design".to_owned(),
         };
     };
-    let lower = format!("measured at least {:.3} ({})", measured.value, measured.bound);
+    // Rounded to the side on which each stays true.
+    let lower = format!(
+        "measured at least {:.3} ({})",
+        (measured.value * 1e3 * (1.0 + 1e-9)).floor() / 1e3,
+        measured.bound
+    );
+    let claimed = (claim.epsilon.get() * 1e3 * (1.0 - 1e-9)).ceil() / 1e3;
     match verdict::compare(claim, measured) {
         verdict::Verdict::Consistent => Judgement {
             verdict: Verdict::Consistent,
             reason: format!(
-                "{lower}, proved at most {:.3}; a perfect attack on so many records would have shown {:.3}",
-                claim.epsilon.get(),
+                "{lower}, proved at most {claimed:.3}; a perfect attack on so many records would have shown {:.3}",
                 measured.largest_possible
             ),
         },
         verdict::Verdict::Violated { by } => Judgement {
             verdict: Verdict::Violated,
-            reason: format!("{lower}, {by:.3} above the {:.3} claimed", claim.epsilon.get()),
+            reason: format!("{lower}, {by:.3} above the {claimed:.3} claimed"),
         },
         verdict::Verdict::Inconclusive { reason } => Judgement {
             verdict: Verdict::Inconclusive,

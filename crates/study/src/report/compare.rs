@@ -167,10 +167,16 @@ impl Comparison {
                 format!("{} -> {}  (changed)", before.title(), after.title())
             };
             lines.push(format!("  {:<28} {arrow}", "verdict"));
-            let upper = s.epsilon_upper.each_ref().map(|u| epsilon(u.as_ref().map(|u| u.value)));
+            let upper = s
+                .epsilon_upper
+                .each_ref()
+                .map(|u| bound(u.as_ref().map(|u| u.value), number::at_most));
             let note = if s.upper_comparable { "" } else { "  (delta, relation or unit differ)" };
             lines.push(format!("  {:<28} {} -> {}{note}", "proved epsilon", upper[0], upper[1]));
-            let lower = s.epsilon_lower.each_ref().map(|l| epsilon(l.as_ref().map(|l| l.value)));
+            let lower = s
+                .epsilon_lower
+                .each_ref()
+                .map(|l| bound(l.as_ref().map(|l| l.value), number::at_least));
             lines.push(format!("  {:<28} {} -> {}", "measured epsilon", lower[0], lower[1]));
             lines.push(row("test accuracy", &s.test_accuracy));
             for a in &s.auc {
@@ -192,9 +198,10 @@ impl Comparison {
     }
 }
 
-fn epsilon(value: Option<Epsilon>) -> String {
-    value.map_or_else(|| "none".to_owned(), number::epsilon)
+fn bound(value: Option<Epsilon>, written: fn(Epsilon) -> String) -> String {
+    value.map_or_else(|| "none".to_owned(), written)
 }
+
 fn row(name: &str, c: &Change) -> String {
     let mark = if c.intervals_apart == Some(true) { " *" } else { "" };
     format!(

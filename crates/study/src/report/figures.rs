@@ -1,6 +1,6 @@
 //! The figures of a report.
 use super::figure::{Axis, Panel, Shape, key, tenth};
-use super::number::{epsilon, share, short, significant};
+use super::number::{at_most, share, short, significant};
 use super::reading::{attack_title, ends};
 use super::{
     Arm, ArmKind, AttackSummary, CandidateLaw, Knot, Phi, PhiDefinition, PhiValue, Report,
@@ -374,13 +374,13 @@ pub(super) fn roc_under_ceiling(report: &Report) -> Option<Markup> {
         let title = format!(
             "{}: epsilon {}, delta {}",
             arm.setting,
-            epsilon(upper.value),
+            at_most(upper.value),
             short(upper.delta)
         );
         let description = format!(
             "ROC curves of every attack on {} on logarithmic axes, below the ceiling that epsilon {} and delta {} put on any attack.",
             arm.setting,
-            epsilon(upper.value),
+            at_most(upper.value),
             short(upper.delta)
         );
         let mut panel = Panel::new(title, description, x, y);

@@ -1,5 +1,5 @@
 //! The page: one HTML file without scripts and without anything from a network.
-use super::number::{self, count, epsilon, estimate, share, short, signed, significant};
+use super::number::{self, count, estimate, share, short, signed, significant};
 use super::reading::{attack_title, sentences};
 use super::{
     Arm, AttackSummary, CandidateLaw, CheckKind, EpsilonUpper, Error, MembershipLaw, Origin,
@@ -133,7 +133,7 @@ fn verdict(v: Verdict) -> Markup {
 
 fn upper(u: &EpsilonUpper) -> Markup {
     html! {
-        (epsilon(u.value))
+        (number::at_most(u.value))
         @if !u.value.is_unbounded() { span.small { "delta " (short(u.delta)) } span.small { (number::relation(u.relation)) } }
     }
 }
@@ -188,7 +188,7 @@ fn verdicts(report: &Report) -> Markup {
                 @if claims { td.n { @match &arm.epsilon_claimed { Some(c) => (upper(c)), None => "\u{2013}" } } }
                 td.n { @match arm.headline() { Some(u) => (upper(u)), None => "\u{2013}" } }
                 td.n {
-                    @match attack.and_then(AttackSummary::lower) { Some(l) => (epsilon(l.value)), None => "no bound holds" }
+                    @match attack.and_then(AttackSummary::lower) { Some(l) => (number::at_least(l.value)), None => "no bound holds" }
                     @if let Some(a) = attack { span.small { (a.attack) } }
                 }
                 td.n { (share(arm.test_accuracy.value)) @if let Some(i) = &arm.test_accuracy.interval { span.small { (share(i.low)) "\u{2013}" (share(i.high)) } } }
@@ -358,7 +358,7 @@ fn results(rows: &[(&Arm, &AttackSummary)]) -> Markup {
                                 }
                             }
                         }
-                        td.n { @match attack.lower() { Some(l) => { (epsilon(l.value)) @if !l.caveats.is_empty() { span.small { "with caveats" } } }, None => "no bound holds" } }
+                        td.n { @match attack.lower() { Some(l) => { (number::at_least(l.value)) @if !l.caveats.is_empty() { span.small { "with caveats" } } }, None => "no bound holds" } }
                         td { (verdict(attack.verdict.verdict)) }
                         td.n { (phi(attack, PhiDefinition::Paper)) } td.n { (phi(attack, PhiDefinition::Patent)) }
                     }
@@ -379,7 +379,7 @@ fn every_upper(report: &Report) -> Markup {
                 @for arm in &report.arms {
                     @for u in &arm.epsilon_upper {
                         tr {
-                            th scope="row" { (arm.setting) } td.n { (epsilon(u.value)) } td.n { (short(u.delta)) }
+                            th scope="row" { (arm.setting) } td.n { (number::at_most(u.value)) } td.n { (short(u.delta)) }
                             td { (number::relation(u.relation)) } td { (number::unit(u.unit)) } td { (u.accountant) } td.wide { (u.caveats.join("; ")) }
                         }
                     }
@@ -401,7 +401,7 @@ fn every_lower(report: &Report) -> Markup {
                     @for attack in &arm.attacks {
                         @for l in &attack.epsilon_lower {
                             tr {
-                                th scope="row" { (arm.setting) } td { (attack_title(attack)) } td.n { (epsilon(l.value)) } td.n { (short(l.delta)) }
+                                th scope="row" { (arm.setting) } td { (attack_title(attack)) } td.n { (number::at_least(l.value)) } td.n { (short(l.delta)) }
                                 td { (number::relation(l.relation)) } td { (l.bound) } td.n { (short(l.confidence)) } td.wide { (l.caveats.join("; ")) }
                             }
                         }
@@ -496,7 +496,7 @@ fn repeats(report: &Report) -> Markup {
                     @for r in &arm.repeats {
                         tr {
                             th scope="row" { (r.repeat) } td { code { (r.seed) } } td.n { (count(r.members.into())) } td.n { (count(r.steps)) }
-                            td.n { (r.epsilon_upper.first().map_or_else(String::new, |u| epsilon(u.value))) }
+                            td.n { (r.epsilon_upper.first().map_or_else(String::new, |u| number::at_most(u.value))) }
                             td.n { (share(r.train_accuracy)) } td.n { (share(r.test_accuracy)) }
                             @for a in &r.attacks { td.n { (share(a.auc.value)) } }
                         }

@@ -14,19 +14,44 @@ pub(super) fn signed(x: f64) -> String {
 
 /// Three significant digits, never scientific between 0.001 and 99999.
 pub(super) fn significant(x: f64) -> String {
+    written(x, f64::round)
+}
+
+/// A proved bound: rounded up, so that what is printed holds too.
+pub(super) fn at_most(x: Epsilon) -> String {
+    if x.is_unbounded() { "unbounded".into() } else { written(x.get(), up) }
+}
+
+/// A measured bound: rounded down, so that what is printed was measured.
+pub(super) fn at_least(x: Epsilon) -> String {
+    if x.is_unbounded() { "unbounded".into() } else { written(x.get(), down) }
+}
+
+/// Up to a whole number, forgiving one part in 10^9: 300 in floating point is 300.
+fn up(x: f64) -> f64 {
+    (x * (1.0 - 1e-9)).ceil()
+}
+
+fn down(x: f64) -> f64 {
+    (x * (1.0 + 1e-9)).floor()
+}
+
+fn written(x: f64, whole: fn(f64) -> f64) -> String {
     let size = x.abs();
     let text = if size == 0.0 {
         "0".to_owned()
-    } else if !(1e-3..1e5).contains(&size) {
-        format!("{x:.1e}")
-    } else if size >= 100.0 {
-        format!("{x:.0}")
-    } else if size >= 10.0 {
-        format!("{x:.1}")
-    } else if size >= 1.0 {
-        format!("{x:.2}")
+    } else if (1e-3..1e5).contains(&size) {
+        let decimals: usize = match size {
+            100.0.. => 0,
+            10.0.. => 1,
+            1.0.. => 2,
+            _ => 3,
+        };
+        let scale = [1.0, 10.0, 100.0, 1000.0][decimals];
+        format!("{:.decimals$}", whole(x * scale) / scale)
     } else {
-        format!("{x:.3}")
+        let scale = 10f64.powf(size.log10().floor() - 1.0);
+        format!("{:.1e}", whole(x / scale) * scale)
     };
     text.replace('-', "\u{2212}")
 }
@@ -51,10 +76,6 @@ pub(super) fn count(n: u64) -> String {
         out.push(digit);
     }
     out
-}
-
-pub(super) fn epsilon(value: Epsilon) -> String {
-    if value.is_unbounded() { "unbounded".into() } else { significant(value.get()) }
 }
 
 /// `0.861 (0.848 to 0.874)`.
@@ -124,5 +145,26 @@ mod tests {
         assert_eq!(count(999), "999");
         assert_eq!(short(1e-5), "1e\u{2212}5");
         assert_eq!(short(0.01), "0.01");
+    }
+
+    #[test]
+    fn what_is_proved_is_rounded_up_and_what_is_measured_down() {
+        for (x, most, least) in [
+            (0.3165, "0.317", "0.316"),
+            (0.349, "0.349", "0.349"),
+            (4.1441, "4.15", "4.14"),
+            (69.299, "69.3", "69.2"),
+            (300.0, "300", "300"),
+            (1.23e-5, "1.3e\u{2212}5", "1.2e\u{2212}5"),
+            (0.0, "0", "0"),
+        ] {
+            let epsilon = Epsilon::new(x).unwrap();
+            assert_eq!(
+                (at_most(epsilon).as_str(), at_least(epsilon).as_str()),
+                (most, least),
+                "{x}"
+            );
+        }
+        assert_eq!(at_most(Epsilon::UNBOUNDED), "unbounded");
     }
 }

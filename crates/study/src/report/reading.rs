@@ -1,5 +1,5 @@
 //! What the numbers of a report say, in sentences; and the choices that the page and the sentences share.
-use super::number::{count, epsilon, estimate, share, short, signed};
+use super::number::{at_most, count, estimate, share, short, signed};
 use super::{
     AccessLevel, Arm, ArmKind, AttackSummary, CandidateLaw, EpsilonLower, EpsilonUpper, Estimate,
     MembershipLaw, Outcome, Report, Severity, TprAt, Verdict,
@@ -200,7 +200,7 @@ fn first_at_chance(report: &Report) -> Vec<String> {
                 None => format!("No {} setting brings every attack down to guessing.", kind.title()),
                 Some(arm) => {
                     let proved = arm.headline().map_or_else(String::new, |u| {
-                        format!(" (proved epsilon {} at delta {}, {})", epsilon(u.value), short(u.delta), super::number::relation(u.relation))
+                        format!(" (proved epsilon {} at delta {}, {})", at_most(u.value), short(u.delta), super::number::relation(u.relation))
                     });
                     let cost = original.map_or_else(String::new, |o| {
                         format!(", {} against no DP", signed(arm.test_accuracy.value - o.test_accuracy.value))

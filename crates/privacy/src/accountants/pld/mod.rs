@@ -1,7 +1,7 @@
 //! Privacy loss distributions.
 //!
 //! The loss of one release is put on a grid so that the privacy profile is never below the true one (connect the dots:
-//! [`lattice`]), composed by Fourier transforms of the *tilted* law (mass times `e^(tilt * loss)`, [`compose`]), and read
+//! `lattice`), composed by Fourier transforms of the *tilted* law (mass times `e^(tilt * loss)`, `compose`), and read
 //! off. Tilting makes the loss that decides about `delta` the typical one, so rounding errors are relative to `delta`
 //! however small it is.
 //!

@@ -92,9 +92,11 @@ def execute(command, area, side, turn):
 
 
 def parse_json(text):
-    """JSON lines, or one JSON array."""
+    """JSON lines, one JSON array, or one object of named figures over several lines."""
     if text.lstrip().startswith("["):
         return json.loads(text)
+    if text.lstrip().startswith("{\n"):
+        return [dict(name=name, **figures) for name, figures in json.loads(text).items()]
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
@@ -209,12 +211,28 @@ def spread(rows):
     return f"{fixed(statistics.median(mine_row(r) for r in rows))}, {fixed(min(r.get('cpu_min_ms', r['min_ms']) for r in rows))}"
 
 
+# What bench_privacy calls a case, and what the peer calls it.
+PEER_CASES = {
+    "pld rate=0.01 noise=1 steps=10000": ("accounting", "1e4", "epsilon"),
+    "pld rate=0.001 noise=1 steps=1000000": ("accounting", "1e6", "epsilon"),
+    "noise for epsilon=3 rate=0.01 steps=10000": ("calibration", "epsilon3", "noise"),
+}
+
+
+def in_the_peers_words(found):
+    for row in found:
+        if row["name"] in PEER_CASES:
+            kind, case, value = PEER_CASES[row["name"]]
+            key = "epsilon_upper" if kind == "accounting" else "noise_multiplier"
+            yield dict(kind=kind, case=case, cpu_ms=row["seconds"] * 1e3, **{key: row[value]})
+
+
 def accounting(python):
     """Epsilon and calibration."""
     program = example("privacy", "bench_privacy")
     ours, peer = [], []
     for turn in range(A.rounds):
-        ours += execute([program], "accounting", "ours", turn)[0]
+        ours += in_the_peers_words(execute([program], "accounting", "ours", turn)[0])
         if not A.only_ours:
             more = ["--skip-calibration"] if turn else []
             peer += execute([python, ROOT / "bench/accounting/peer_accounting.py", "--repeats", 2, *more], "accounting", "peer", turn)[0]
@@ -244,8 +262,9 @@ def noise(_):
     rows = {}
     for turn in range(A.rounds):
         for r in execute([program], "noise", "ours", turn)[0]:
-            if r.get("kind") == "noise":
-                rows.setdefault((r["sampler"], r["generator"]), []).append(r["samples_per_second"] / 1e6)
+            if "samples_per_second" in r:
+                law, sampler, generator = r["name"].split()
+                rows.setdefault((f"{sampler} {law}", generator), []).append(r["samples_per_second"] / 1e6)
     table("Noise (million samples a second, one core)", ["sampler", "generator", "median", "lowest", "highest"],
           [[*key, fixed(statistics.median(v)), fixed(min(v)), fixed(max(v))] for key, v in rows.items()])
 

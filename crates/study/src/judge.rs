@@ -339,7 +339,8 @@ fn because(reason: &Reason) -> String {
             format!("above the guarantee, but not a valid bound here: {caveat}")
         }
         Reason::BelowResolution { largest_possible, claimed } => format!(
-            "even a perfect attack on so few records would show {largest_possible:.3}, not more than the {claimed:.3} proved"
+            "even a perfect attack on so few records would show {largest_possible:.3}, not more than the {:.3} proved",
+            (claimed * 1e3 * (1.0 - 1e-9)).ceil() / 1e3
         ),
         _ => "the comparison decides nothing".to_owned(),
     }

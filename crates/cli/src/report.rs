@@ -93,7 +93,7 @@ pub(crate) fn arms_table(report: &report::Report) -> Result<(), Failure> {
             if u.value.is_unbounded() {
                 "unbounded".to_owned()
             } else {
-                format!("{:.3}", (u.value.get() * 1e3 * (1.0 - 1e-9)).ceil() / 1e3)
+                report::thousandths_up(u.value.get())
             }
         });
         let mut first = true;
@@ -110,9 +110,10 @@ pub(crate) fn arms_table(report: &report::Report) -> Result<(), Failure> {
                 head(upper.clone()),
                 name,
                 estimate(&attack.auc),
-                attack.epsilon_lower.first().map_or("-".to_owned(), |l| {
-                    format!("{:.3}", (l.value.get() * 1e3 * (1.0 + 1e-9)).floor() / 1e3)
-                }),
+                attack
+                    .epsilon_lower
+                    .first()
+                    .map_or("-".to_owned(), |l| report::thousandths_down(l.value.get())),
                 verdict(attack.verdict.verdict).to_owned(),
             ]);
             first = false;

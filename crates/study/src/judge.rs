@@ -6,6 +6,7 @@ use crate::report::{
     Histogram, Interval, Judgement, Knot, LowerSide, Mimicry, NullCheck, Repeat, TprAt, UpperSide,
     Verdict,
 };
+use crate::report::{thousandths_down, thousandths_up};
 use crate::run::{Inputs, Records, TrainedFacts};
 use crate::study::{Defence, MembershipRule, Study};
 use dosimeter_attack::{Access, ModelFacts, ModelSignals, Scores, mimicry};
@@ -295,24 +296,20 @@ pub(crate) fn judgement(claim: &Claim, measured: &[dosimeter_audit::EpsilonLower
             reason: "no bound holds for this design".to_owned(),
         };
     };
-    // Rounded to the side on which each stays true.
-    let lower = format!(
-        "measured at least {:.3} ({})",
-        (measured.value * 1e3 * (1.0 + 1e-9)).floor() / 1e3,
-        measured.bound
-    );
-    let claimed = (claim.epsilon.get() * 1e3 * (1.0 - 1e-9)).ceil() / 1e3;
+    let lower =
+        format!("measured at least {} ({})", thousandths_down(measured.value), measured.bound);
+    let claimed = thousandths_up(claim.epsilon.get());
     match verdict::compare(claim, measured) {
         verdict::Verdict::Consistent => Judgement {
             verdict: Verdict::Consistent,
             reason: format!(
-                "{lower}, proved at most {claimed:.3}; a perfect attack on so many records would have shown {:.3}",
+                "{lower}, proved at most {claimed}; a perfect attack on so many records would have shown {:.3}",
                 measured.largest_possible
             ),
         },
         verdict::Verdict::Violated { by } => Judgement {
             verdict: Verdict::Violated,
-            reason: format!("{lower}, {by:.3} above the {claimed:.3} claimed"),
+            reason: format!("{lower}, {by:.3} above the {claimed} claimed"),
         },
         verdict::Verdict::Inconclusive { reason } => Judgement {
             verdict: Verdict::Inconclusive,
@@ -339,8 +336,8 @@ fn because(reason: &Reason) -> String {
             format!("above the guarantee, but not a valid bound here: {caveat}")
         }
         Reason::BelowResolution { largest_possible, claimed } => format!(
-            "even a perfect attack on so few records would show {largest_possible:.3}, not more than the {:.3} proved",
-            (claimed * 1e3 * (1.0 - 1e-9)).ceil() / 1e3
+            "even a perfect attack on so few records would show {largest_possible:.3}, not more than the {} proved",
+            thousandths_up(*claimed)
         ),
         _ => "the comparison decides nothing".to_owned(),
     }

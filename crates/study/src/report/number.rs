@@ -27,6 +27,18 @@ pub(super) fn at_least(x: Epsilon) -> String {
     if x.is_unbounded() { "unbounded".into() } else { written(x.get(), down) }
 }
 
+/// A proved bound with three decimals, as lines of text show it: rounded up.
+#[must_use]
+pub fn thousandths_up(x: f64) -> String {
+    format!("{:.3}", up(x * 1e3) / 1e3)
+}
+
+/// A measured bound with three decimals: rounded down.
+#[must_use]
+pub fn thousandths_down(x: f64) -> String {
+    format!("{:.3}", down(x * 1e3) / 1e3)
+}
+
 /// Up to a whole number, forgiving one part in 10^9: 300 in floating point is 300.
 fn up(x: f64) -> f64 {
     (x * (1.0 - 1e-9)).ceil()

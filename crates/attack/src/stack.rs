@@ -127,6 +127,7 @@ impl Stack {
             layer.linear.parameter_gradient(
                 LinearInput::Numbers(before.last().map_or(input, |l| l.outputs.as_slice())),
                 &layer.gradient,
+                0..layer.linear.inputs + 1,
                 &mut parameter_gradient[range.clone()],
                 kernels::Write::Overwrite,
             );

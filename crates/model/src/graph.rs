@@ -1,7 +1,11 @@
 //! An ordered list of layers over one slice of parameters.
 use crate::kernels::{self, Write};
 use crate::layers::LinearInput;
-use crate::{Activation, Error, Examples, Layer, Linear, RECORD_BLOCK, Rows, Workspace};
+use crate::workspace::Encoded;
+use crate::{
+    Activation, Error, Examples, GradientParts, Layer, Linear, RECORD_BLOCK, Rows, Workspace,
+};
+use std::ops::Range;
 
 /// Bits are summed row by row below this share of ones, and written out as numbers for a dense product above it.
 ///
@@ -16,9 +20,9 @@ const CLIPPING_SLACK: f64 = 1.0 / (1 << 20) as f64;
 
 /// A linear layer, where its parameters start, and the activation behind it.
 #[derive(Debug, Clone, PartialEq)]
-struct Stage {
-    linear: Linear,
-    offset: usize,
+pub(crate) struct Stage {
+    pub(crate) linear: Linear,
+    pub(crate) offset: usize,
     activation: Option<Activation>,
 }
 impl Stage {
@@ -176,10 +180,42 @@ impl Graph {
         out: &mut [f32],
         write: Write,
     ) -> Result<(), Error> {
-        if !(clipping_norm > 0.0 && clipping_norm.is_finite()) {
-            return Err(Error::ClippingNorm);
-        }
         self.sum_gradients(examples, Some(clipping_norm), workspace, out, write)
+    }
+
+    /// The same sums in parts: [`Self::clipped_gradient_sum`] with a clipping norm, else [`Self::gradient_sum`]. The last
+    /// block of records (in small batches the only one) is not added up until a part is asked for; what comes before
+    /// it is added up in `sum`, or to it.
+    ///
+    /// # Errors
+    /// As those two.
+    pub fn gradient_in_parts<'a>(
+        &self,
+        examples: &Examples<'a>,
+        clipping_norm: Option<f64>,
+        workspace: &'a mut Workspace,
+        sum: &'a mut [f32],
+        write: Write,
+    ) -> Result<GradientParts<'a>, Error> {
+        self.check_gradient(examples, clipping_norm, workspace, sum)?;
+        let records = examples.rows.len();
+        let last = records.saturating_sub(1) / RECORD_BLOCK * RECORD_BLOCK;
+        if records == 0 && write == Write::Overwrite {
+            sum.fill(0.0);
+        }
+        self.add_blocks(examples, 0..last, clipping_norm, workspace, sum, write);
+        let block = examples.block(last, records - last, self.outputs());
+        let encoding = self.propagate(&block, clipping_norm, workspace);
+        let alone = records > 0 && last == 0 && write == Write::Overwrite;
+        Ok(GradientParts {
+            stages: self.stages.clone(),
+            block: block.rows,
+            encoding,
+            workspace,
+            before: if alone { None } else { Some(sum) },
+            stage: 0,
+            row: 0,
+        })
     }
 
     fn check_width(&self, rows: &Rows<'_>) -> Result<(), Error> {
@@ -214,13 +250,7 @@ impl Graph {
                 Some(values) => {
                     LinearInput::Numbers(&values[start * inputs..(start + length) * inputs])
                 }
-                None => first_input(
-                    block,
-                    sparse,
-                    &workspace.expanded,
-                    &workspace.by_record,
-                    &workspace.by_input,
-                ),
+                None => first_input(block, sparse, &workspace.encoded),
             };
             let output = &mut rest[0][start * outputs..(start + length) * outputs];
             stage.linear.forward(stage.parameters(&self.parameters), input, output);
@@ -236,41 +266,70 @@ impl Graph {
         clipping_norm: Option<f64>,
         workspace: &mut Workspace,
         out: &mut [f32],
-        mut write: Write,
+        write: Write,
     ) -> Result<(), Error> {
+        self.check_gradient(examples, clipping_norm, workspace, out)?;
         let records = examples.rows.len();
+        if records == 0 && write == Write::Overwrite {
+            out.fill(0.0);
+        }
+        self.add_blocks(examples, 0..records, clipping_norm, workspace, out, write);
+        Ok(())
+    }
+
+    fn check_gradient(
+        &self,
+        examples: &Examples<'_>,
+        clipping_norm: Option<f64>,
+        workspace: &mut Workspace,
+        out: &[f32],
+    ) -> Result<(), Error> {
+        if clipping_norm.is_some_and(|norm| !(norm > 0.0 && norm.is_finite())) {
+            return Err(Error::ClippingNorm);
+        }
         self.check_width(&examples.rows)?;
-        examples.targets.check(examples.loss, records, self.outputs())?;
+        examples.targets.check(examples.loss, examples.rows.len(), self.outputs())?;
         if out.len() != self.parameters.len() {
             return Err(Error::ParameterCount { needed: self.parameters.len(), got: out.len() });
         }
         workspace.losses.clear();
         workspace.gradient_norms.clear();
         (workspace.clipped, workspace.non_finite) = (0, 0);
-        if records == 0 && write == Write::Overwrite {
-            out.fill(0.0);
-        }
-        for start in (0..records).step_by(RECORD_BLOCK) {
-            let length = RECORD_BLOCK.min(records - start);
-            let block = Examples {
-                rows: examples.rows.block(start, length),
-                targets: examples.targets.block(start, length, self.outputs()),
-                loss: examples.loss,
-            };
-            self.block_gradient(&block, clipping_norm, workspace, out, write);
-            write = Write::Accumulate;
-        }
         Ok(())
     }
 
-    fn block_gradient(
+    /// Adds up the records in `range`, block by block.
+    fn add_blocks(
+        &self,
+        examples: &Examples<'_>,
+        range: Range<usize>,
+        clipping_norm: Option<f64>,
+        workspace: &mut Workspace,
+        out: &mut [f32],
+        mut write: Write,
+    ) {
+        for start in range.clone().step_by(RECORD_BLOCK) {
+            let length = RECORD_BLOCK.min(range.end - start);
+            let block = examples.block(start, length, self.outputs());
+            let encoding = self.propagate(&block, clipping_norm, workspace);
+            for (i, stage) in self.stages.iter().enumerate() {
+                let input = encoding.input(i, &block.rows, workspace);
+                let rows = 0..stage.linear.inputs + 1;
+                let range = stage.offset..stage.offset + stage.linear.parameter_count();
+                let (gradient, out) = (&workspace.gradients[i], &mut out[range]);
+                stage.linear.parameter_gradient(input, gradient, rows, out, write);
+            }
+            write = Write::Accumulate;
+        }
+    }
+
+    /// Forward, backward and, if asked, clipping of one block: what its parameter gradients are formed from.
+    fn propagate(
         &self,
         examples: &Examples<'_>,
         clipping_norm: Option<f64>,
         workspace: &mut Workspace,
-        out: &mut [f32],
-        write: Write,
-    ) {
+    ) -> Encoding {
         let block = &examples.rows;
         let records = block.len();
         self.make_room(workspace, records, records);
@@ -282,22 +341,7 @@ impl Graph {
             self.record_norms(block, sparse, workspace);
             blanked = self.clip_records(block, clipping_norm, workspace);
         }
-        for (i, stage) in self.stages.iter().enumerate() {
-            let input = match i.checked_sub(1) {
-                Some(before) => LinearInput::Numbers(&workspace.outputs[before]),
-                None if blanked => LinearInput::Numbers(&workspace.expanded),
-                None => first_input(
-                    block,
-                    sparse,
-                    &workspace.expanded,
-                    &workspace.by_record,
-                    &workspace.by_input,
-                ),
-            };
-            let range = stage.offset..stage.offset + stage.linear.parameter_count();
-            let gradient = &workspace.gradients[i];
-            stage.linear.parameter_gradient(input, gradient, &mut out[range], write);
-        }
+        Encoding { sparse, blanked }
     }
 
     /// Losses, and the gradients with respect to each linear layer's outputs.
@@ -330,13 +374,7 @@ impl Graph {
         for (i, stage) in self.stages.iter().enumerate() {
             let input = match i.checked_sub(1) {
                 Some(before) => LinearInput::Numbers(&workspace.outputs[before]),
-                None => first_input(
-                    block,
-                    sparse,
-                    &workspace.expanded,
-                    &workspace.by_record,
-                    &workspace.by_input,
-                ),
+                None => first_input(block, sparse, &workspace.encoded),
             };
             stage.linear.add_squared_gradient_norms(
                 input,
@@ -348,7 +386,7 @@ impl Graph {
     }
 
     /// Scales every record's output gradients; blanks the records that are not finite (0 times NaN is NaN). Returns
-    /// whether the first layer's input is now the blanked copy in `workspace.expanded`.
+    /// whether the first layer's input is now the blanked copy in `workspace.encoded.expanded`.
     fn clip_records(
         &self,
         block: &Rows<'_>,
@@ -367,11 +405,11 @@ impl Graph {
                 }
                 if let Rows::Dense { width, values } = block {
                     if !blanked {
-                        workspace.expanded.clear();
-                        workspace.expanded.extend_from_slice(values);
+                        workspace.encoded.expanded.clear();
+                        workspace.encoded.expanded.extend_from_slice(values);
                     }
                     blanked = true;
-                    workspace.expanded[row(*width)].fill(0.0);
+                    workspace.encoded.expanded[row(*width)].fill(0.0);
                 }
                 continue;
             }
@@ -388,32 +426,52 @@ impl Graph {
     }
 }
 
-/// Prepares bits: lists of ones if they are few (returns true), else numbers in `workspace.expanded`.
+/// Prepares bits: lists of ones if they are few (returns true), else numbers in `workspace.encoded.expanded`.
 fn encode(block: &Rows<'_>, workspace: &mut Workspace, for_gradient: bool) -> bool {
     let Rows::Bits { width, words } = *block else { return false };
     let ones: u64 = words.iter().map(|w| u64::from(w.count_ones())).sum();
     if (ones as f64) < SPARSE_BELOW * (block.len() * width) as f64 {
-        workspace.by_record.set_bits(words, width.div_ceil(64));
+        workspace.encoded.by_record.set_bits(words, width.div_ceil(64));
         if for_gradient {
-            workspace.by_input.transpose_of(&workspace.by_record, width);
+            workspace.encoded.by_input.transpose_of(&workspace.encoded.by_record, width);
         }
         return true;
     }
-    workspace.expanded.clear();
-    kernels::expand_bits(words, width, &mut workspace.expanded);
+    workspace.encoded.expanded.clear();
+    kernels::expand_bits(words, width, &mut workspace.encoded.expanded);
     false
 }
 
-fn first_input<'a>(
-    block: &Rows<'a>,
-    sparse: bool,
-    expanded: &'a [f32],
-    by_record: &'a kernels::RowLists,
-    by_input: &'a kernels::RowLists,
-) -> LinearInput<'a> {
+/// How the first layer's input lies in the workspace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Encoding {
+    /// As lists of ones.
+    pub(crate) sparse: bool,
+    /// As a copy without the records that are not finite.
+    blanked: bool,
+}
+impl Encoding {
+    /// What the linear layer of a stage read.
+    pub(crate) fn input<'a>(
+        self,
+        stage: usize,
+        block: &Rows<'a>,
+        workspace: &'a Workspace,
+    ) -> LinearInput<'a> {
+        match stage.checked_sub(1) {
+            Some(before) => LinearInput::Numbers(&workspace.outputs[before]),
+            None if self.blanked => LinearInput::Numbers(&workspace.encoded.expanded),
+            None => first_input(block, self.sparse, &workspace.encoded),
+        }
+    }
+}
+
+fn first_input<'a>(block: &Rows<'a>, sparse: bool, encoded: &'a Encoded) -> LinearInput<'a> {
     match block {
         Rows::Dense { values, .. } => LinearInput::Numbers(values),
-        Rows::Bits { .. } if sparse => LinearInput::Ones { by_record, by_input },
-        Rows::Bits { .. } => LinearInput::Numbers(expanded),
+        Rows::Bits { .. } if sparse => {
+            LinearInput::Ones { by_record: &encoded.by_record, by_input: &encoded.by_input }
+        }
+        Rows::Bits { .. } => LinearInput::Numbers(&encoded.expanded),
     }
 }

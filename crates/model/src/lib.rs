@@ -6,6 +6,7 @@
 //! This crate knows no data sets and no privacy.
 pub mod checkpoint;
 pub mod error;
+pub mod gradient_parts;
 pub mod graph;
 pub mod kernels;
 pub mod layers;
@@ -15,6 +16,7 @@ pub mod workspace;
 pub mod zoo;
 
 pub use error::Error;
+pub use gradient_parts::GradientParts;
 pub use graph::Graph;
 pub use layers::{Activation, Layer, Linear};
 pub use loss::{Examples, Loss, Targets};

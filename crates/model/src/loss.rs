@@ -34,6 +34,14 @@ pub struct Examples<'a> {
     pub loss: Loss,
 }
 
+impl Examples<'_> {
+    /// Records `start..start + length`.
+    pub(crate) fn block(&self, start: usize, length: usize, outputs: usize) -> Self {
+        let rows = self.rows.block(start, length);
+        Self { rows, targets: self.targets.block(start, length, outputs), loss: self.loss }
+    }
+}
+
 impl Targets<'_> {
     /// Records `start..start + length`.
     pub(crate) fn block(&self, start: usize, length: usize, outputs: usize) -> Self {

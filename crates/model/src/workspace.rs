@@ -9,10 +9,7 @@ pub struct Workspace {
     pub(crate) outputs: Vec<Vec<f32>>,
     /// Gradients with respect to each linear layer's own outputs.
     pub(crate) gradients: Vec<Vec<f32>>,
-    /// Bits written out as numbers, or inputs with bad rows blanked.
-    pub(crate) expanded: Vec<f32>,
-    pub(crate) by_record: RowLists,
-    pub(crate) by_input: RowLists,
+    pub(crate) encoded: Encoded,
     pub(crate) squared_norms: Vec<f64>,
     pub(crate) losses: Vec<f32>,
     pub(crate) gradient_norms: Vec<f64>,
@@ -20,6 +17,16 @@ pub struct Workspace {
     pub(crate) non_finite: usize,
     pub(crate) last_layer: usize,
 }
+
+/// The first layer's input in the form in which it is used.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Encoded {
+    /// Bits written out as numbers, or inputs with bad rows blanked.
+    pub(crate) expanded: Vec<f32>,
+    pub(crate) by_record: RowLists,
+    pub(crate) by_input: RowLists,
+}
+
 impl Workspace {
     /// Empty.
     #[must_use]
@@ -37,18 +44,18 @@ impl Workspace {
     pub fn losses(&self) -> &[f32] {
         &self.losses
     }
-    /// Norms of the records' gradients before clipping, from the last `clipped_gradient_sum`, in order; may be NaN
+    /// Norms of the records' gradients before clipping, from the last clipped gradient call, in order; may be NaN
     /// or infinite for a record that was left out.
     #[must_use]
     pub fn gradient_norms(&self) -> &[f64] {
         &self.gradient_norms
     }
-    /// How many records of the last `clipped_gradient_sum` were scaled down.
+    /// How many records of the last clipped gradient call were scaled down.
     #[must_use]
     pub const fn clipped_records(&self) -> usize {
         self.clipped
     }
-    /// How many records of the last `clipped_gradient_sum` had a gradient that is not finite and were left out.
+    /// How many records of the last clipped gradient call had a gradient that is not finite and were left out.
     #[must_use]
     pub const fn non_finite_records(&self) -> usize {
         self.non_finite

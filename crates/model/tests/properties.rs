@@ -394,6 +394,60 @@ fn calls_of_whole_blocks_give_the_bits_of_one_call() {
     }
 }
 
+/// Layers above and below the rows of one part, dense and sparse, one block, several, and none.
+#[test]
+fn the_parts_of_a_sum_are_the_bits_of_the_sum() {
+    for (width, hidden, density) in [
+        (700, &[30, 250][..], None),
+        (600, &[130][..], Some(0.1)),
+        (1, &[][..], None),
+        (600, &[7][..], Some(0.9)),
+    ] {
+        let graph = network(width, hidden, 6, Activation::Tanh, 12);
+        let batch = batch(RECORD_BLOCK + 20, width, 6, density, 13);
+        let (mut workspace, mut other) = (Workspace::new(), Workspace::new());
+        for records in [0, 1, 9, RECORD_BLOCK, RECORD_BLOCK + 20] {
+            for clipping_norm in [None, Some(0.5)] {
+                for write in [Write::Overwrite, Write::Accumulate] {
+                    let examples = batch.part(0, records);
+                    let mut whole = vec![0.25; graph.parameters().len()];
+                    let mut sum = whole.clone();
+                    match clipping_norm {
+                        None => graph.gradient_sum(&examples, &mut workspace, &mut whole, write),
+                        Some(norm) => graph.clipped_gradient_sum(
+                            &examples,
+                            norm,
+                            &mut workspace,
+                            &mut whole,
+                            write,
+                        ),
+                    }
+                    .unwrap();
+                    let mut parts = graph
+                        .gradient_in_parts(&examples, clipping_norm, &mut other, &mut sum, write)
+                        .unwrap();
+                    let mut out = vec![f32::NAN; parts.longest()];
+                    let mut joined = vec![];
+                    loop {
+                        let length = parts.next_part(&mut out);
+                        joined.extend_from_slice(&out[..length]);
+                        if length == 0 {
+                            break;
+                        }
+                    }
+                    assert_eq!(joined.len(), whole.len());
+                    assert!(
+                        whole.iter().zip(&joined).all(|(a, b)| a.to_bits() == b.to_bits()),
+                        "{width} inputs, {records} records, {clipping_norm:?}, {write:?}"
+                    );
+                    assert_eq!(workspace.losses(), other.losses());
+                    assert_eq!(workspace.gradient_norms(), other.gradient_norms());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn records_that_are_not_finite_count_as_zero_and_are_counted() {
     for poison in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {

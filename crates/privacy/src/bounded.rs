@@ -15,15 +15,38 @@ pub struct BoundedL1 {
     clipping_norm: f64,
 }
 
-fn checked(values: &[f32], clipping_norm: f64) -> Result<(), Error> {
-    if !(clipping_norm > 0.0 && clipping_norm.is_finite()) {
-        return Err(OutOfRange {
-            what: "clipping norm",
-            needed: "finite and above 0",
-            got: clipping_norm,
-        }
-        .into());
+/// A vector to which one record contributes at most `clipping_norm` in L2, made part by part while it is released: what
+/// is used up part by part need not lie in memory as a whole.
+pub struct BoundedInParts<'a> {
+    clipping_norm: f64,
+    longest: usize,
+    next: &'a mut dyn FnMut(&mut [f32]) -> usize,
+    memory: &'a mut Vec<f32>,
+}
+impl std::fmt::Debug for BoundedInParts<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BoundedInParts")
+            .field("clipping_norm", &self.clipping_norm)
+            .field("longest", &self.longest)
+            .finish_non_exhaustive()
     }
+}
+
+fn checked(values: &[f32], clipping_norm: f64) -> Result<(), Error> {
+    checked_norm(clipping_norm)?;
+    finite(values, 0)
+}
+
+fn checked_norm(clipping_norm: f64) -> Result<(), Error> {
+    if clipping_norm > 0.0 && clipping_norm.is_finite() {
+        return Ok(());
+    }
+    let (what, needed) = ("clipping norm", "finite and above 0");
+    Err(OutOfRange { what, needed, got: clipping_norm }.into())
+}
+
+/// Names the first number that is not finite, `start` positions further on.
+fn finite(values: &[f32], start: usize) -> Result<(), Error> {
     // Comparing exponents as integers vectorises on every processor; the search runs only when it must name the culprit.
     const EXPONENT: u32 = 0x7F80_0000;
     let not_finite =
@@ -31,7 +54,7 @@ fn checked(values: &[f32], clipping_norm: f64) -> Result<(), Error> {
     if not_finite != 0
         && let Some(position) = values.iter().position(|v| !v.is_finite())
     {
-        return Err(Error::NotFinite { position, value: values[position] });
+        return Err(Error::NotFinite { position: start + position, value: values[position] });
     }
     Ok(())
 }
@@ -92,6 +115,60 @@ impl Bounded {
     }
     pub(crate) fn into_values(self) -> Vec<f32> {
         self.values
+    }
+}
+
+impl<'a> BoundedInParts<'a> {
+    /// A sum of per-record vectors, each already scaled to at most `clipping_norm` by the caller; the promise is the one
+    /// of [`Bounded::from_clipped_sum`].
+    ///
+    /// `next` writes the next numbers to the front of a slice of `longest` and returns how many, 0 after the last;
+    /// `memory` is working memory, kept for the next time.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a clipping norm that is not finite and above 0.
+    pub fn from_clipped_sum(
+        clipping_norm: f64,
+        longest: usize,
+        next: &'a mut dyn FnMut(&mut [f32]) -> usize,
+        memory: &'a mut Vec<f32>,
+    ) -> Result<Self, Error> {
+        checked_norm(clipping_norm)?;
+        Ok(Self { clipping_norm, longest, next, memory })
+    }
+    pub(crate) const fn clipping_norm(&self) -> f64 {
+        self.clipping_norm
+    }
+    /// Calls `each(values)` with one run of the vector's numbers after the other; all but the last have a multiple of
+    /// `step` numbers.
+    ///
+    /// # Errors
+    /// [`Error::NotFinite`] for NaN or infinity: runs before it have been seen.
+    pub(crate) fn for_each_run(
+        self,
+        step: usize,
+        mut each: impl FnMut(&mut [f32]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Self { longest, next, memory, .. } = self;
+        let (mut start, mut kept) = (0, 0);
+        loop {
+            if memory.len() < kept + longest {
+                memory.resize(kept + longest, 0.0);
+            }
+            let length = next(&mut memory[kept..kept + longest]).min(longest);
+            let filled = kept + length;
+            finite(&memory[kept..filled], start + kept)?;
+            let ready = if length == 0 { filled } else { filled / step * step };
+            if ready > 0 {
+                each(&mut memory[..ready])?;
+            }
+            if length == 0 {
+                return Ok(());
+            }
+            memory.copy_within(ready..filled, 0);
+            start += ready;
+            kept = filled - ready;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one door for noise.
 use crate::mechanisms::Gaussian;
 use crate::{
-    Bounded, Error, Event, Mechanism, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
+    BoundedInParts, Error, Event, Mechanism, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
 };
 
 /// How far back a repeated event is looked for. Two or three releases per step are one entry each; a training whose
@@ -76,19 +76,20 @@ impl Ledger {
         Ok(Released(output))
     }
     /// As [`Ledger::release`] for Gaussian noise, and calls `each(start, part)` for one part of the released vector after
-    /// the other while it is in the cache: post-processing and noise then share one pass over memory.
+    /// the other while it is in the cache: what makes the vector, noise and post-processing share one pass over memory.
     ///
     /// The event is written down before the first part is out.
     ///
     /// # Errors
-    /// As [`Ledger::release`], except that the event stays written down.
+    /// As [`Ledger::release`], except that the event stays written down, and that parts before a NaN or infinity are out
+    /// by then.
     pub fn release_in_parts(
         &mut self,
         mechanism: &Gaussian,
-        input: Bounded,
+        input: BoundedInParts<'_>,
         rng: &mut NoiseRng,
         each: impl FnMut(usize, Released<&[f32]>),
-    ) -> Result<Released<Vec<f32>>, Error> {
+    ) -> Result<(), Error> {
         let event = mechanism.event();
         self.parts(event, mechanism, input, rng, each)
     }
@@ -96,15 +97,13 @@ impl Ledger {
         &mut self,
         event: Event,
         mechanism: &Gaussian,
-        input: Bounded,
+        input: BoundedInParts<'_>,
         rng: &mut NoiseRng,
         mut each: impl FnMut(usize, Released<&[f32]>),
-    ) -> Result<Released<Vec<f32>>, Error> {
+    ) -> Result<(), Error> {
         self.record(event, 1);
         self.note(rng.source());
-        let output =
-            mechanism.sample_in_parts(input, rng, |start, part| each(start, Released(part)))?;
-        Ok(Released(output))
+        mechanism.sample_in_parts(input, rng, |start, part| each(start, Released(part)))
     }
     /// Draws a Poisson batch from `records` records (positions below `records`, ascending; at most `u32::MAX` records).
     /// What is released about it goes through the batch, so sampler and accountant cannot disagree.
@@ -172,10 +171,10 @@ impl PoissonBatch<'_> {
     pub fn release_in_parts(
         self,
         mechanism: &Gaussian,
-        input: Bounded,
+        input: BoundedInParts<'_>,
         rng: &mut NoiseRng,
         each: impl FnMut(usize, Released<&[f32]>),
-    ) -> Result<Released<Vec<f32>>, Error> {
+    ) -> Result<(), Error> {
         let event = mechanism.event().sampled(self.sampling_rate);
         self.ledger.parts(event, mechanism, input, rng, each)
     }
@@ -184,7 +183,7 @@ impl PoissonBatch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NoiseMultiplier;
+    use crate::{Bounded, NoiseMultiplier};
 
     fn gaussian(z: f64) -> Event {
         Event::gaussian(NoiseMultiplier::new(z).unwrap())
@@ -216,6 +215,7 @@ mod tests {
     fn a_release_in_parts_is_the_same_release() {
         let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.5).unwrap() };
         let values: Vec<f32> = (0..40_001_u16).map(|i| f32::from(i) / 64.0).collect();
+        let mut memory = vec![];
         let exact = crate::NoiseSource {
             generator: crate::Generator::ReplayableChaCha,
             sampler: crate::Sampler::Exact,
@@ -226,16 +226,50 @@ mod tests {
             let (mut whole, mut parts) = (Ledger::new(Unit::Record), Ledger::new(Unit::Record));
             let at_once = whole.release(&mechanism, bounded(), &mut rng()).unwrap();
             let mut seen = vec![];
-            let returned = parts
-                .release_in_parts(&mechanism, bounded(), &mut rng(), |start, part| {
+            // Parts of 1 to 2500 numbers, which no block of the sampler divides.
+            let (mut left, mut length) = (values.as_slice(), 1);
+            let mut next = |out: &mut [f32]| {
+                let (now, later) = left.split_at(length.min(left.len()));
+                out[..now.len()].copy_from_slice(now);
+                (left, length) = (later, (length * 7) % 2501);
+                now.len()
+            };
+            let in_parts =
+                BoundedInParts::from_clipped_sum(1.0, 2500, &mut next, &mut memory).unwrap();
+            parts
+                .release_in_parts(&mechanism, in_parts, &mut rng(), |start, part| {
                     assert_eq!(start, seen.len());
                     seen.extend_from_slice(part.get());
                 })
                 .unwrap();
             assert_eq!(&seen, at_once.get());
-            assert_eq!(returned, at_once);
             assert_eq!(parts, whole);
         }
+    }
+
+    /// The position is the one in the whole vector, and the event is paid for although nothing useful came of it.
+    #[test]
+    fn a_part_that_is_not_finite_is_refused_by_its_position() {
+        let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.0).unwrap() };
+        let mut ledger = Ledger::new(Unit::Record);
+        let mut calls = 0;
+        let mut next = |out: &mut [f32]| {
+            calls += 1;
+            out.fill(0.5);
+            if calls == 3 {
+                out[7] = f32::NAN;
+            }
+            out.len()
+        };
+        let mut memory = vec![];
+        let bounded = BoundedInParts::from_clipped_sum(1.0, 1000, &mut next, &mut memory).unwrap();
+        let mut rng = NoiseRng::experiment([0; 32]);
+        let mut seen = 0;
+        let refused = ledger.release_in_parts(&mechanism, bounded, &mut rng, |_, part| {
+            seen += part.get().len();
+        });
+        assert!(matches!(refused, Err(Error::NotFinite { position: 2007, .. })), "{refused:?}");
+        assert_eq!((seen, ledger.events().len()), (1024, 1));
     }
 
     #[test]

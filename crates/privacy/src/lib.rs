@@ -33,7 +33,7 @@ pub mod noise;
 mod normal;
 
 pub use accountants::{ACCOUNTANTS, Accountant, Unsupported};
-pub use bounded::{Bounded, BoundedL1, Released};
+pub use bounded::{Bounded, BoundedInParts, BoundedL1, Released};
 pub use error::Error;
 pub use event::Event;
 pub use guarantee::{

@@ -15,7 +15,8 @@ use dosimeter_model::{
 };
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
-    Bounded, Generator, Ledger, NoiseMultiplier, NoiseRng, NoiseSource, Released, Sampler, Unit,
+    Bounded, BoundedInParts, Generator, Ledger, NoiseMultiplier, NoiseRng, NoiseSource, Released,
+    Sampler, Unit,
 };
 use dosimeter_train::Optimizer;
 use dosimeter_train::optimizer::{PlainOptimizer, PrivateOptimizer};
@@ -82,6 +83,7 @@ struct Step {
     graph: Graph,
     workspace: Workspace,
     sum: Vec<f32>,
+    part: Vec<f32>,
     plain: PlainOptimizer,
     private: PrivateOptimizer,
     ledger: Ledger,
@@ -95,37 +97,43 @@ impl Step {
         let (workspace, sum) = (&mut self.workspace, &mut self.sum);
         match variant {
             "plain-adam" => {
-                self.graph.gradient_sum(examples, workspace, sum, Write::Overwrite)?;
-                self.plain.step(&mut self.graph, sum, BATCH as f64);
+                let parts = self.graph.gradient_in_parts(
+                    examples,
+                    None,
+                    workspace,
+                    sum,
+                    Write::Overwrite,
+                )?;
+                self.plain.step_in_parts(&mut self.graph, parts, &mut self.part, BATCH as f64);
                 return Ok(());
             }
             "products" => {
                 self.products();
                 return Ok(());
             }
-            "noise fast" => {}
-            _ => self.graph.clipped_gradient_sum(
-                examples,
-                CLIPPING_NORM,
-                workspace,
-                sum,
-                Write::Overwrite,
-            )?,
+            "noise fast" => {
+                let bounded = Bounded::from_clipped_sum(std::mem::take(sum), CLIPPING_NORM)?;
+                let released = self.ledger.release(&self.mechanism, bounded, &mut self.noise)?;
+                self.sum = released.into_inner();
+                return Ok(());
+            }
+            _ => {}
         }
+        let norm = Some(CLIPPING_NORM);
+        let mut parts =
+            self.graph.gradient_in_parts(examples, norm, workspace, sum, Write::Overwrite)?;
+        let longest = parts.longest();
         if variant == "clipped sum" {
+            self.part.resize(longest, 0.0);
+            while parts.next_part(&mut self.part) > 0 {}
             return Ok(());
         }
-        let bounded = Bounded::from_clipped_sum(std::mem::take(sum), CLIPPING_NORM)?;
-        let (mechanism, noise) = (&self.mechanism, &mut self.noise);
-        self.sum = if variant == "noise fast" {
-            self.ledger.release(mechanism, bounded, noise)?
-        } else {
-            let mut update = self.private.begin(&mut self.graph, BATCH as f64);
-            let each = |start, part: Released<&[f32]>| update.part(start, part);
-            self.ledger.release_in_parts(mechanism, bounded, noise, each)?
-        }
-        .into_inner();
-        Ok(())
+        let mut next = |out: &mut [f32]| parts.next_part(out);
+        let bounded =
+            BoundedInParts::from_clipped_sum(CLIPPING_NORM, longest, &mut next, &mut self.part)?;
+        let mut update = self.private.begin(&mut self.graph, BATCH as f64);
+        let each = |start, part: Released<&[f32]>| update.part(start, part);
+        Ok(self.ledger.release_in_parts(&self.mechanism, bounded, &mut self.noise, each)?)
     }
 
     /// The matrix products of a dense step alone: forward and weight gradient of every linear layer, input gradient
@@ -185,6 +193,7 @@ fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), 
     let mut step = Step {
         workspace: Workspace::new(),
         sum: vec![0.0; graph.parameters().len()],
+        part: Vec::new(),
         plain: PlainOptimizer::new(adam, 0.0, &graph),
         private: PrivateOptimizer::new(adam, 0.0, &graph),
         ledger: Ledger::new(Unit::Record),

@@ -1,7 +1,7 @@
 //! Gathering records of a data set into network inputs.
 use crate::Error;
 use dosimeter_data::{Dataset, Inputs, RecordId};
-use dosimeter_model::Rows;
+use dosimeter_model::{Examples, Loss, Rows, Targets};
 
 /// Gathered records; buffers are reused.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +54,20 @@ impl Batch {
         } else {
             Rows::Dense { width: self.width, values: &self.values }
         }
+    }
+    /// Gathers the records at `positions` of `records`, to be judged by cross-entropy.
+    ///
+    /// # Errors
+    /// As [`Self::gather`].
+    pub(crate) fn examples(
+        &mut self,
+        dataset: &Dataset,
+        records: &[RecordId],
+        positions: &[u32],
+    ) -> Result<Examples<'_>, Error> {
+        self.gather(dataset, positions.iter().map(|i| records[*i as usize]))?;
+        let targets = Targets::Classes(&self.labels);
+        Ok(Examples { rows: self.rows(), targets, loss: Loss::CrossEntropy })
     }
     /// The classes.
     #[must_use]

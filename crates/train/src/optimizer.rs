@@ -1,6 +1,6 @@
 //! Update rules. The private one accepts released sums only.
 use crate::recipe::Optimizer;
-use dosimeter_model::Graph;
+use dosimeter_model::{GradientParts, Graph};
 use dosimeter_privacy::Released;
 use pulp::Arch;
 
@@ -156,7 +156,7 @@ fn momentum_update(
 /// # fn show(graph: &mut dosimeter_model::Graph) {
 /// let mut optimizer = PrivateOptimizer::new(Optimizer::sgd(0.1), 0.0, graph);
 /// let raw: Vec<f32> = vec![0.0; graph.parameters().len()];
-/// optimizer.step(graph, raw, 128.0);
+/// optimizer.step(graph, &raw, 128.0);
 /// # }
 /// ```
 ///
@@ -169,19 +169,12 @@ impl PrivateOptimizer {
     pub fn new(optimizer: Optimizer, l2: f64, graph: &Graph) -> Self {
         Self(Rule::new(optimizer, l2, graph.parameters().len()))
     }
-    /// One update with `sum / normaliser + l2 weights`; gives the sum's memory back for the next step.
+    /// One update with `sum / normaliser + l2 weights`.
     ///
     /// # Panics
     /// If the sum has not one number per parameter.
-    #[must_use]
-    pub fn step(
-        &mut self,
-        graph: &mut Graph,
-        sum: Released<Vec<f32>>,
-        normaliser: f64,
-    ) -> Vec<f32> {
+    pub fn step(&mut self, graph: &mut Graph, sum: &Released<Vec<f32>>, normaliser: f64) {
         self.0.step(graph, sum.get(), normaliser);
-        sum.into_inner()
     }
     /// The same update in parts, for [`Ledger::release_in_parts`](dosimeter_privacy::Ledger::release_in_parts): counts
     /// one step; each part is then to be given to [`PrivateUpdate::part`] once.
@@ -229,6 +222,26 @@ impl PlainOptimizer {
     /// If the sum has not one number per parameter.
     pub fn step(&mut self, graph: &mut Graph, sum: &[f32], normaliser: f64) {
         self.0.step(graph, sum, normaliser);
+    }
+    /// The same update from a sum that is made part by part; `memory` is working memory.
+    pub fn step_in_parts(
+        &mut self,
+        graph: &mut Graph,
+        mut sum: GradientParts<'_>,
+        memory: &mut Vec<f32>,
+        normaliser: f64,
+    ) {
+        self.0.steps = self.0.steps.saturating_add(1);
+        memory.resize(sum.longest(), 0.0);
+        let mut start = 0;
+        loop {
+            let length = sum.next_part(memory);
+            if length == 0 {
+                break;
+            }
+            self.0.update(graph, start, &memory[..length], normaliser);
+            start += length;
+        }
     }
 }
 
@@ -282,7 +295,7 @@ mod tests {
     #[test]
     fn an_update_in_parts_is_the_same_update() {
         use dosimeter_privacy::mechanisms::Gaussian;
-        use dosimeter_privacy::{Bounded, Ledger, NoiseMultiplier, NoiseRng, Unit};
+        use dosimeter_privacy::{Bounded, BoundedInParts, Ledger, NoiseMultiplier, NoiseRng, Unit};
         let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.0).unwrap() };
         let momentum = Optimizer::Sgd { learning_rate: 0.1, momentum: 0.5 };
         let layer = Layer::Linear(Linear { inputs: 300, outputs: 101 });
@@ -292,18 +305,28 @@ mod tests {
                 let mut ledger = Ledger::new(Unit::Record);
                 let mut rng = NoiseRng::experiment([1; 32]);
                 let mut private = PrivateOptimizer::new(optimizer, 0.01, graph);
-                let mut sum = vec![0.5; graph.parameters().len()];
                 for _ in 0..3 {
-                    let bounded = Bounded::from_clipped_sum(sum, 1.0).unwrap();
-                    sum = if in_parts {
+                    let mut left = graph.parameters().len();
+                    if in_parts {
+                        let mut memory = vec![];
+                        let mut next = |out: &mut [f32]| {
+                            let length = left.min(777);
+                            out[..length].fill(0.5);
+                            left -= length;
+                            length
+                        };
+                        let bounded =
+                            BoundedInParts::from_clipped_sum(1.0, 777, &mut next, &mut memory);
                         let mut update = private.begin(graph, 2.0);
                         let each = |start, part: Released<&[f32]>| update.part(start, part);
-                        let released = ledger.release_in_parts(&mechanism, bounded, &mut rng, each);
-                        released.unwrap().into_inner()
+                        ledger
+                            .release_in_parts(&mechanism, bounded.unwrap(), &mut rng, each)
+                            .unwrap();
                     } else {
+                        let bounded = Bounded::from_clipped_sum(vec![0.5; left], 1.0).unwrap();
                         let released = ledger.release(&mechanism, bounded, &mut rng).unwrap();
-                        private.step(graph, released, 2.0)
-                    };
+                        private.step(graph, &released, 2.0);
+                    }
                 }
             }
             assert_eq!(graphs[0], graphs[1]);

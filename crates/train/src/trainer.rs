@@ -4,10 +4,10 @@ use crate::optimizer::{PlainOptimizer, PrivateOptimizer};
 use crate::{Arm, Batch, EarlyStopping, Error, Evaluation, Progress, Recipe, Watch, evaluate};
 use dosimeter_data::{Dataset, RecordId, Seed};
 use dosimeter_model::kernels::{Write, squared_norm};
-use dosimeter_model::{Examples, Graph, Loss, RECORD_BLOCK, Targets, Workspace, zoo};
+use dosimeter_model::{GradientParts, Graph, RECORD_BLOCK, Workspace, zoo};
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
-    Bounded, Event, Ledger, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
+    BoundedInParts, Event, Ledger, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
 };
 use rand_core::Rng;
 
@@ -108,11 +108,18 @@ enum Updates {
 struct Run<'a> {
     training: &'a Training<'a>,
     graph: Graph,
+    pass: Pass,
+    /// One part of a gradient sum.
+    part: Vec<f32>,
+    steps: u64,
+}
+
+/// What one pass over a batch needs beside the network.
+struct Pass {
     workspace: Workspace,
     batch: Batch,
-    /// Gradient sum of the batch.
+    /// Gradient sum of all blocks of records but the last.
     sum: Vec<f32>,
-    steps: u64,
     seen: Seen,
 }
 
@@ -153,11 +160,14 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
     let mut run = Run {
         training,
         graph,
-        workspace: Workspace::new(),
-        batch: Batch::default(),
-        sum: vec![0.0; parameters],
+        pass: Pass {
+            workspace: Workspace::new(),
+            batch: Batch::default(),
+            sum: vec![0.0; parameters],
+            seen: Seen::default(),
+        },
+        part: Vec::new(),
         steps: 0,
-        seen: Seen::default(),
     };
     let planned_steps = training.steps_per_epoch() as u64 * recipe.epochs as u64;
     let mut history = Vec::new();
@@ -281,7 +291,7 @@ impl Run<'_> {
         updates: &mut Updates,
         watch: &dyn Watch,
     ) -> Result<(), Error> {
-        self.seen = Seen::default();
+        self.pass.seen = Seen::default();
         let Training { recipe, records, nominal_size, seed, .. } = *self.training;
         let mut shuffled = Vec::new();
         if recipe.arm == Arm::NoDp {
@@ -294,27 +304,29 @@ impl Run<'_> {
             if watch.stop_requested() {
                 return Err(Error::Stopped { steps: self.steps });
             }
+            let (training, graph, part) = (self.training, &mut self.graph, &mut self.part);
             match updates {
                 Updates::Plain(optimizer) => {
                     let from = step * recipe.batch_size;
                     let drawn = &shuffled[from..(from + recipe.batch_size).min(shuffled.len())];
-                    self.add_gradients(drawn)?;
-                    optimizer.step(&mut self.graph, &self.sum, drawn.len() as f64);
+                    let sum = self.pass.gradient(training, graph, drawn)?;
+                    optimizer.step_in_parts(graph, sum, part, drawn.len() as f64);
                 }
                 Updates::ClipOnly { optimizer, sampler, rng } => {
                     let batch = sampler.sampled(sampling_rate, records.len(), rng);
-                    self.add_gradients(batch.indices())?;
-                    optimizer.step(&mut self.graph, &self.sum, recipe.batch_size as f64);
+                    let sum = self.pass.gradient(training, graph, batch.indices())?;
+                    optimizer.step_in_parts(graph, sum, part, recipe.batch_size as f64);
                 }
                 Updates::Dp { optimizer, ledger, clipping_norm, mechanism, rng } => {
                     let batch = ledger.sampled(sampling_rate, records.len(), rng);
-                    self.add_gradients(batch.indices())?;
-                    let sum = std::mem::take(&mut self.sum);
-                    let bounded = Bounded::from_clipped_sum(sum, *clipping_norm)?;
-                    let mut update = optimizer.begin(&mut self.graph, recipe.batch_size as f64);
+                    let mut sum = self.pass.gradient(training, graph, batch.indices())?;
+                    let longest = sum.longest();
+                    let mut next = |out: &mut [f32]| sum.next_part(out);
+                    let bounded =
+                        BoundedInParts::from_clipped_sum(*clipping_norm, longest, &mut next, part)?;
+                    let mut update = optimizer.begin(graph, recipe.batch_size as f64);
                     let each = |start, part: Released<&[f32]>| update.part(start, part);
-                    let released = batch.release_in_parts(mechanism, bounded, rng, each)?;
-                    self.sum = released.into_inner();
+                    batch.release_in_parts(mechanism, bounded, rng, each)?;
                 }
             }
             self.steps += 1;
@@ -322,48 +334,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// `self.sum` becomes the sum of the drawn records' gradients, clipped unless the arm is [`Arm::NoDp`].
-    fn add_gradients(&mut self, drawn: &[u32]) -> Result<(), Error> {
-        let Training { recipe, dataset, records, speed, .. } = *self.training;
-        if drawn.is_empty() {
-            self.seen.empty_batches += 1;
-            self.sum.fill(0.0);
-        }
-        let clipping_norm = recipe.arm.clipping_norm();
-        let micro_batch = speed.micro_batch.max(1).next_multiple_of(RECORD_BLOCK);
-        let mut write = Write::Overwrite;
-        for part in drawn.chunks(micro_batch) {
-            self.batch.gather(dataset, part.iter().map(|i| records[*i as usize]))?;
-            let examples = Examples {
-                rows: self.batch.rows(),
-                targets: Targets::Classes(self.batch.labels()),
-                loss: Loss::CrossEntropy,
-            };
-            let (sum, workspace) = (&mut self.sum, &mut self.workspace);
-            match clipping_norm {
-                None => self.graph.gradient_sum(&examples, workspace, sum, write)?,
-                Some(norm) => {
-                    self.graph.clipped_gradient_sum(&examples, norm, workspace, sum, write)?;
-                }
-            }
-            write = Write::Accumulate;
-            self.seen.records += part.len() as u64;
-            self.seen.loss += workspace.losses().iter().map(|l| f64::from(*l)).sum::<f64>();
-            self.seen.clipped += workspace.clipped_records() as u64;
-            self.seen.non_finite += workspace.non_finite_records() as u64;
-        }
-        Ok(())
-    }
-
     /// What was seen in the epoch that has just ended.
     fn facts(&mut self) -> Result<Epoch, Error> {
         let Training { dataset, validation, .. } = *self.training;
-        let seen = self.seen;
+        let seen = self.pass.seen;
         let records = seen.records as f64;
         let validation = if validation.is_empty() {
             None
         } else {
-            let (batch, workspace) = (&mut self.batch, &mut self.workspace);
+            let Pass { batch, workspace, .. } = &mut self.pass;
             Some(evaluate_with(&self.graph, dataset, validation, batch, workspace)?)
         };
         Ok(Epoch {
@@ -410,6 +389,48 @@ impl Run<'_> {
             history,
             graph: self.graph,
         })
+    }
+}
+
+impl Pass {
+    /// The sum of the drawn records' gradients, clipped unless the arm is [`Arm::NoDp`].
+    fn gradient(
+        &mut self,
+        training: &Training<'_>,
+        graph: &Graph,
+        drawn: &[u32],
+    ) -> Result<GradientParts<'_>, Error> {
+        let Training { recipe, dataset, records, speed, .. } = *training;
+        let Self { workspace, batch, sum, seen } = self;
+        seen.empty_batches += u64::from(drawn.is_empty());
+        seen.records += drawn.len() as u64;
+        let clipping_norm = recipe.arm.clipping_norm();
+        let micro_batch = speed.micro_batch.max(1).next_multiple_of(RECORD_BLOCK);
+        let last = drawn.len().saturating_sub(1) / micro_batch * micro_batch;
+        let (first, last) = drawn.split_at(last);
+        let mut write = Write::Overwrite;
+        for part in first.chunks(micro_batch) {
+            let examples = batch.examples(dataset, records, part)?;
+            match clipping_norm {
+                None => graph.gradient_sum(&examples, workspace, sum, write)?,
+                Some(norm) => graph.clipped_gradient_sum(&examples, norm, workspace, sum, write)?,
+            }
+            write = Write::Accumulate;
+            seen.count(workspace);
+        }
+        let examples = batch.examples(dataset, records, last)?;
+        let parts = graph.gradient_in_parts(&examples, clipping_norm, workspace, sum, write)?;
+        seen.count(parts.workspace());
+        Ok(parts)
+    }
+}
+
+impl Seen {
+    /// Adds what the last gradient call saw.
+    fn count(&mut self, workspace: &Workspace) {
+        self.loss += workspace.losses().iter().map(|l| f64::from(*l)).sum::<f64>();
+        self.clipped += workspace.clipped_records() as u64;
+        self.non_finite += workspace.non_finite_records() as u64;
     }
 }
 

@@ -15,6 +15,7 @@ pub use elementwise::{
     softmax_rows, tanh, tanh_gradient,
 };
 pub(crate) use elementwise::{exp_of, sigmoid_of};
+pub(crate) use product::equal_tiles;
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
 pub use reduction::{dot, squared_norm, sum_rows};
 pub use row_sum::{RowLists, expand_bits, sum_listed_rows};

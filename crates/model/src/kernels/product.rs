@@ -35,6 +35,19 @@ impl<'a> Matrix<'a> {
             ..self
         }
     }
+    /// The columns in `range`, all rows.
+    ///
+    /// # Panics
+    /// If there are no such columns.
+    #[must_use]
+    pub fn columns(self, range: Range<usize>) -> Self {
+        assert!(range.start <= range.end && range.end <= self.columns, "columns");
+        if self.rows == 0 || range.is_empty() {
+            return Self { values: &[], columns: range.len(), ..self };
+        }
+        let values = &self.values[range.start * self.column_stride..];
+        Self { values, columns: range.len(), ..self }
+    }
 }
 
 /// What happens to the numbers that were there.
@@ -90,7 +103,7 @@ const TILE_COLUMNS: usize = 128;
 const TILE_ROWS: usize = 240;
 
 /// The length of the fewest equal tiles of at most `most`, a multiple of 8, so that no sliver is left over.
-fn equal_tiles(length: usize, most: usize) -> usize {
+pub(crate) fn equal_tiles(length: usize, most: usize) -> usize {
     length.div_ceil(length.div_ceil(most)).next_multiple_of(8)
 }
 
@@ -117,8 +130,8 @@ fn tile_of_product(
     let from_b = &b.values[sum.start * b.row_stride + tile.columns.start * b.column_stride..];
     let out = &mut out[tile.rows.start * columns + tile.columns.start..];
     // The kernels want columns, so this asks for `out^T = b^T a^T`.
-    // SAFETY: `Matrix::new` checked that `values` holds `rows * columns` numbers and `transposed` only swaps the
-    // two strides, so number `(i, p)` of `a`, `i < a.rows` and `p < a.columns`, lies at
+    // SAFETY: `Matrix::new` checked that `values` holds `rows * columns` numbers, `transposed` only swaps the two
+    // strides and `columns` drops the numbers before the first column it keeps, so number `(i, p)` of `a`, `i < a.rows` and `p < a.columns`, lies at
     // `i * row_stride + p * column_stride < a.values.len()`, and likewise for `b`. The caller gives non-empty ranges
     // with `tile.rows.end <= a.rows`, `tile.columns.end <= b.columns` and `sum.end <= a.columns == b.rows`, and an
     // `out` of `a.rows * b.columns` numbers; the slices start at the first number of each range and end with the

@@ -163,32 +163,42 @@ fn columns(
     }
 }
 
-/// `out[i] = sum of matrix[r] for r in lists[i]`, or `+=`; rows are `width` numbers, added in list order.
+/// `out[i] = sum of matrix[r] for r in lists[first + i]`, or `+=`, for as many lists as `out` has rows; rows are `width`
+/// numbers, added in list order.
 ///
 /// # Panics
-/// If a list names a row the matrix does not have, or `out` is not one row per list.
+/// If there are not so many lists, one names a row the matrix does not have, or `out` is not of whole rows.
 pub fn sum_listed_rows(
     lists: &RowLists,
+    first: usize,
     matrix: &[f32],
     width: usize,
     out: &mut [f32],
     write: Write,
 ) {
-    assert_eq!(out.len(), lists.len() * width);
     if width == 0 {
         return;
     }
+    assert_eq!(out.len() % width, 0);
+    assert!(out.len() / width <= lists.len() - first);
     Arch::new().dispatch(
         #[inline(always)]
         move || {
             let out = out;
-            walk(lists, matrix, width, out, write);
+            walk(lists, first, matrix, width, out, write);
         },
     );
 }
 
 #[inline(always)]
-fn walk(lists: &RowLists, matrix: &[f32], width: usize, out: &mut [f32], write: Write) {
+fn walk(
+    lists: &RowLists,
+    first: usize,
+    matrix: &[f32],
+    width: usize,
+    out: &mut [f32],
+    write: Write,
+) {
     let rows = matrix.len() / width;
     let part = if size_of_val(matrix) > 2 * PART {
         (PART / (width * size_of::<f32>())).max(1)
@@ -202,7 +212,7 @@ fn walk(lists: &RowLists, matrix: &[f32], width: usize, out: &mut [f32], write: 
         let mut end = part;
         loop {
             for (i, (row, done)) in out.chunks_exact_mut(width).zip(&mut done).enumerate() {
-                let list = &lists.list(group * TOGETHER + i)[*done..];
+                let list = &lists.list(first + group * TOGETHER + i)[*done..];
                 let taken = if end >= rows {
                     list.len()
                 } else {
@@ -263,7 +273,7 @@ mod tests {
                 .collect();
             lists.set_bits(&words, 32);
             let mut out = vec![1.0; 3 * width];
-            sum_listed_rows(&lists, &matrix, width, &mut out, Write::Accumulate);
+            sum_listed_rows(&lists, 0, &matrix, width, &mut out, Write::Accumulate);
             for i in 0..3 {
                 for c in 0..width {
                     let sum: f32 =

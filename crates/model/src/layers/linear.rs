@@ -1,6 +1,7 @@
 //! The linear layer, on numbers and on bits.
 use crate::kernels::{self, Matrix, RowLists, Write};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// `y = x W + b`. Parameters lie as `W` row-major `[inputs, outputs]`, then `b` `[outputs]`.
 ///
@@ -58,6 +59,7 @@ impl Linear {
             LinearInput::Ones { by_record, .. } => {
                 kernels::sum_listed_rows(
                     by_record,
+                    0,
                     weights,
                     self.outputs,
                     outputs,
@@ -80,7 +82,8 @@ impl Linear {
             Write::Overwrite,
         );
     }
-    /// The gradient with respect to the parameters, summed over records: `x^T g`, then the column sums of `g`.
+    /// The gradient with respect to the parameters, summed over records: `x^T g`, then the column sums of `g`; of these
+    /// `inputs + 1` rows those in `rows`.
     ///
     /// # Panics
     /// If a shape does not fit.
@@ -88,28 +91,33 @@ impl Linear {
         &self,
         input: LinearInput<'_>,
         gradient: &[f32],
+        rows: Range<usize>,
         parameter_gradient: &mut [f32],
         write: Write,
     ) {
-        let (weights, bias) = parameter_gradient.split_at_mut(self.inputs * self.outputs);
+        let of_weights = rows.start..rows.end.min(self.inputs);
+        let (weights, bias) = parameter_gradient.split_at_mut(of_weights.len() * self.outputs);
         match input {
             LinearInput::Numbers(values) => {
                 let records = gradient.len() / self.outputs;
                 kernels::matmul(
-                    Matrix::new(values, records, self.inputs).transposed(),
+                    Matrix::new(values, records, self.inputs).columns(of_weights).transposed(),
                     Matrix::new(gradient, records, self.outputs),
                     weights,
                     write,
                 );
             }
             LinearInput::Ones { by_input, .. } => {
-                kernels::sum_listed_rows(by_input, gradient, self.outputs, weights, write);
+                let first = of_weights.start;
+                kernels::sum_listed_rows(by_input, first, gradient, self.outputs, weights, write);
             }
         }
-        if write == Write::Overwrite {
-            bias.fill(0.0);
+        if rows.end > self.inputs {
+            if write == Write::Overwrite {
+                bias.fill(0.0);
+            }
+            kernels::sum_rows(gradient, bias);
         }
-        kernels::sum_rows(gradient, bias);
     }
     /// Adds to `squared_norms` each record's squared norm of its own parameter gradient.
     ///

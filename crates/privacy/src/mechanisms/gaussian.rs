@@ -1,7 +1,7 @@
 //! Gaussian noise on a vector of bounded L2 norm.
 use super::{Description, Mechanism};
 use crate::noise::{exact, float};
-use crate::{Bounded, Error, Event, NoiseMultiplier, NoiseRng, Sampler};
+use crate::{Bounded, BoundedInParts, Error, Event, NoiseMultiplier, NoiseRng, Sampler};
 
 pub(super) const DESCRIPTION: Description = Description {
     name: "gaussian",
@@ -25,41 +25,55 @@ impl Mechanism for Gaussian {
         Event::gaussian(self.noise_multiplier)
     }
     fn sample(&self, input: Bounded, rng: &mut NoiseRng) -> Result<Vec<f32>, Error> {
-        self.sample_in_parts(input, rng, |_, _| ())
-    }
-}
-
-/// Coordinates in a part: whole blocks of the float sampler, so that parts change no number, and few enough to stay in
-/// the second-level cache beside a parameter and two moments each.
-const PART: usize = 16_384;
-
-impl Gaussian {
-    /// As [`Mechanism::sample`], calling `each(start, values[start..end])` for one part after the other as soon as its
-    /// noise is added. An error comes before the first part.
-    pub(crate) fn sample_in_parts(
-        &self,
-        input: Bounded,
-        rng: &mut NoiseRng,
-        mut each: impl FnMut(usize, &[f32]),
-    ) -> Result<Vec<f32>, Error> {
         let clipping_norm = input.clipping_norm();
         let mut values = input.into_values();
         match rng.source().sampler {
             Sampler::Exact => {
                 exact::add_gaussian(&mut values, self.noise_multiplier.get(), clipping_norm, rng)?;
-                each(0, &values);
             }
             Sampler::Float => {
                 let deviation = float_scale(self.noise_multiplier.get(), clipping_norm)?;
-                let mut start = 0;
-                for part in values.chunks_mut(PART) {
-                    float::add_gaussian(part, deviation, rng);
-                    each(start, part);
-                    start += part.len();
-                }
+                float::add_gaussian(&mut values, deviation, rng);
             }
         }
         Ok(values)
+    }
+}
+
+/// Coordinates in a part: few enough to stay in the second-level cache beside a parameter and two moments each.
+const PART: usize = 16 * float::BLOCK;
+
+impl Gaussian {
+    /// As [`Mechanism::sample`] (parts change no number), calling `each(start, values[start..end])` for one part after the
+    /// other as soon as its noise is added. An error other than [`Error::NotFinite`] comes before the first part.
+    pub(crate) fn sample_in_parts(
+        &self,
+        input: BoundedInParts<'_>,
+        rng: &mut NoiseRng,
+        mut each: impl FnMut(usize, &[f32]),
+    ) -> Result<(), Error> {
+        let (multiplier, clipping_norm) = (self.noise_multiplier.get(), input.clipping_norm());
+        match rng.source().sampler {
+            // The grid depends on the number of coordinates, so all must be there.
+            Sampler::Exact => input.for_each_run(usize::MAX, |values| {
+                exact::add_gaussian(values, multiplier, clipping_norm, rng)?;
+                each(0, values);
+                Ok(())
+            }),
+            Sampler::Float => {
+                let deviation = float_scale(multiplier, clipping_norm)?;
+                let mut start = 0;
+                // Whole blocks of the sampler.
+                input.for_each_run(float::BLOCK, |values| {
+                    for part in values.chunks_mut(PART) {
+                        float::add_gaussian(part, deviation, rng);
+                        each(start, part);
+                        start += part.len();
+                    }
+                    Ok(())
+                })
+            }
+        }
     }
 }
 

@@ -4,8 +4,8 @@
 //! [`pulp`] finds at run time. Every fused multiply-add is a real one, so the same seed gives the same noise on every machine.
 use crate::NoiseRng;
 
-/// Samples made at a time.
-const BLOCK: usize = 1024;
+/// Samples made at a time: noise added to a vector in parts of whole blocks is the noise added to the whole.
+pub const BLOCK: usize = 1024;
 const HALF: usize = BLOCK / 2;
 
 /// Natural logarithm of `(word + 1/2) / 2^32`, relative error below 3e-7: always negative.

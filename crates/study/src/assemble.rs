@@ -5,7 +5,7 @@ use crate::judge::{
     lower, small, tpr_at,
 };
 use crate::packed;
-use crate::plan::{Group, Law, Plan, Stage, Task};
+use crate::plan::{Group, Law, Plan, Task};
 use crate::report::{
     self, ArmKind, Artifact, AttackSummary, CandidateLaw, Check, CheckKind, DatasetFacts,
     EpsilonUpper, Estimate, Interval, MembershipLaw, NoiseFacts, Note, Origin, Outcome, Phi,
@@ -18,7 +18,7 @@ use crate::study::{Arm, Defence, Figure, Limit, MembershipRule, Study};
 use dosimeter_attack::ATTACKS;
 use dosimeter_audit::tradeoff::{self, BelowBaseline, Figures, Undefined};
 use dosimeter_audit::{BOUNDS, Evidence, Roc, interval};
-use dosimeter_data::{Dataset, Membership, RecordId, Seed};
+use dosimeter_data::{Dataset, RecordId, Seed};
 use dosimeter_privacy::{Epsilon, Generator, Sampler};
 use rayon::prelude::*;
 
@@ -115,20 +115,21 @@ fn arm(
     let epsilon_upper = largest_upper(&repeats);
     let mut summaries = Vec::new();
     let mut risk = Vec::new();
-    let first = groups.first().map(|g| g.attacks.as_slice()).unwrap_or_default();
-    for (position, task) in first.iter().enumerate() {
-        let Stage::Attack { attack, law } = &task.stage else { continue };
+    for (position, attack, law) in groups.iter().take(1).flat_map(|g| g.judged()) {
         let runs = groups
             .iter()
-            .map(|g| truth_and_scores(store, g, &g.attacks[position], *law, records))
-            .map(|found| found.and_then(|(s, t)| evidence(&s, &t).map_err(failed)))
+            .map(|g| {
+                let (scores, _) = packed::scores_from_bytes(&whole(store, &g.attacks[position])?)?;
+                let truth = records[g.repeat as usize].truth(law);
+                evidence(&scores, &truth).map_err(failed)
+            })
             .collect::<Result<Vec<Evidence>, Error>>()?;
         let rocs = runs.iter().map(Roc::of).collect::<Result<Vec<_>, _>>().map_err(failed)?;
         let of = |f: &dyn Fn(&report::AttackResult) -> f64| -> Vec<f64> {
             repeats
                 .iter()
                 .flat_map(|r| &r.attacks)
-                .filter(|a| a.attack == *attack && a.candidate_law == candidate_law(*law))
+                .filter(|a| a.attack == attack && a.candidate_law == candidate_law(law))
                 .map(f)
                 .collect()
         };
@@ -137,12 +138,12 @@ fn arm(
             _ => over_repeats(&of(&|a| a.auc.value), confidence, 1.0).map_err(failed)?,
         };
         summaries.push(AttackSummary {
-            attack: attack.clone(),
+            attack: attack.to_owned(),
             access: ATTACKS
                 .iter()
                 .find(|a| a.name() == attack)
                 .map_or(report::AccessLevel::BlackBox, |a| access_level(a.needs().access)),
-            candidate_law: candidate_law(*law),
+            candidate_law: candidate_law(law),
             auc,
             average_precision: over_repeats(&of(&|a| a.average_precision), confidence, 1.0)
                 .map_err(failed)?,
@@ -153,13 +154,13 @@ fn arm(
         });
         let summary = summaries.len() - 1;
         let (measured, verdict) =
-            best_over_repeats(study, *law, &rocs, &epsilon_upper).map_err(|e| match e {
+            best_over_repeats(study, law, &rocs, &epsilon_upper).map_err(|e| match e {
                 Fault::Audit(source) => failed(source),
                 Fault::Study(error) => error,
             })?;
         summaries[summary].epsilon_lower = measured;
         summaries[summary].verdict = verdict;
-        if *law == Law::Same {
+        if law == Law::Same {
             risk.push(risk_table(study, dataset, arm, attack, &runs).map_err(failed)?);
         }
     }
@@ -229,28 +230,6 @@ fn whole(store: &Store, task: &Task) -> Result<Vec<u8>, Error> {
         Found::Whole(bytes) => Ok(bytes),
         _ => Err(Error::ArtifactShape),
     }
-}
-
-fn truth_and_scores(
-    store: &Store,
-    group: &Group,
-    task: &Task,
-    law: Law,
-    records: &[Records],
-) -> Result<(dosimeter_attack::Scores, Membership), Error> {
-    let (scores, _) = packed::scores_from_bytes(&whole(store, task)?)?;
-    let records = &records[group.repeat as usize];
-    let truth = match law {
-        Law::Same => records.membership.clone(),
-        Law::Test => {
-            let members = records.membership.members();
-            let member = (0..members.len() + records.split.test.len()).map(|i| i < members.len());
-            let member = member.collect();
-            let candidates = members.into_iter().chain(records.split.test.iter().copied());
-            Membership { candidates: candidates.collect(), member }
-        }
-    };
-    Ok((scores, truth))
 }
 
 /// The largest over the repeats for each relation, delta and accountant, in the order of the first.

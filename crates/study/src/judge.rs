@@ -1,6 +1,6 @@
 //! Joins one repeat of one arm: what is proved, what every attack measured, and how the two compare.
 use crate::Error;
-use crate::plan::{Group, Law, Stage, Task};
+use crate::plan::{Group, Law};
 use crate::report::{
     AccessLevel, AttackResult, BlindBaseline, CandidateLaw, EpsilonLower, EpsilonUpper, Estimate,
     Histogram, Interval, Judgement, Knot, LowerSide, Mimicry, NullCheck, Repeat, TprAt, UpperSide,
@@ -120,14 +120,18 @@ pub(crate) fn conditions(study: &Study, law: Law, confidence: f64, delta: Delta)
     }
 }
 
-/// The scores of an attack with the truth beside them.
+/// The scores of an attack on the records that are judged, with the truth beside them.
 pub(crate) fn evidence(
     scores: &Scores,
     truth: &Membership,
 ) -> Result<Evidence, dosimeter_audit::Error> {
     let truth: BTreeMap<RecordId, bool> =
         truth.candidates.iter().copied().zip(truth.member.iter().copied()).collect();
-    Evidence::join(scores, |record| truth.get(&record).copied())
+    let judged = |record: &RecordId| truth.contains_key(record);
+    let mut scores = scores.clone();
+    scores.judged.retain(|(record, _)| judged(record));
+    scores.not_assessable.retain(judged);
+    Evidence::join(&scores, |record| truth.get(&record).copied())
 }
 
 /// Judges one repeat of one arm.
@@ -138,7 +142,7 @@ pub(crate) fn repeat(
     records: &Records,
     trained: &TrainedFacts,
     inputs: &Inputs,
-    scores: &[(&Task, Scores, Vec<String>)],
+    scores: &[(Scores, Vec<String>)],
 ) -> Result<Repeat, Error> {
     let arm = &study.arms[group.arm];
     let failed = |source| Error::Audit { setting: arm.setting.clone(), source };
@@ -153,7 +157,7 @@ pub(crate) fn repeat(
     let mut histograms = Vec::new();
     let laws: &[Law] = if inputs.test.is_some() { &[Law::Same, Law::Test] } else { &[Law::Same] };
     for &law in laws {
-        let (signals, truth) = inputs.population(records, law)?;
+        let (signals, truth) = (inputs.signals(records, &[law])?, records.truth(law));
         let blind = blind::baseline(
             dataset,
             &truth.candidates,
@@ -171,11 +175,8 @@ pub(crate) fn repeat(
             histograms.extend(confidence_histograms(&signals, &truth, candidate_law(law)));
         }
         let conditions = conditions(study, law, confidence, deltas[0]);
-        for (task, scores, _) in scores {
-            let Stage::Attack { attack, law: of } = &task.stage else { continue };
-            if *of != law {
-                continue;
-            }
+        for (position, attack, _) in group.judged().filter(|(.., of)| *of == law) {
+            let (scores, _) = &scores[position];
             let evidence = evidence(scores, &truth).map_err(failed)?;
             let roc = Roc::of(&evidence).map_err(failed)?;
             let measured = BOUNDS
@@ -185,7 +186,7 @@ pub(crate) fn repeat(
                 .map_err(failed)?;
             let null_check = null_check(&roc, &conditions, seed.child(attack)).map_err(failed)?;
             attacks.push(AttackResult {
-                attack: attack.clone(),
+                attack: attack.to_owned(),
                 candidate_law: candidate_law(law),
                 members: small(roc.members()),
                 non_members: small(roc.non_members()),

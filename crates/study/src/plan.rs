@@ -24,8 +24,9 @@ pub enum Stage {
     Attack {
         /// Its name.
         attack: String,
-        /// Where its non-members come from.
-        law: Law,
+        /// Where the non-members that it is judged on come from. An attack that is told no membership scores a record alike
+        /// among any others, so it runs once for all laws.
+        laws: &'static [Law],
     },
     /// Join scores with the truth: rates, bounds, verdicts of one repeat.
     Judge,
@@ -82,7 +83,7 @@ pub struct Group {
     pub query: Task,
     /// Shadow models.
     pub shadows: Vec<Task>,
-    /// Attacks, in the order of the study file, the same law first.
+    /// Attacks, in the order of the study file.
     pub attacks: Vec<Task>,
     /// Judge.
     pub judge: Task,
@@ -95,6 +96,17 @@ impl Group {
             .chain(&self.shadows)
             .chain(&self.attacks)
             .chain([&self.judge])
+    }
+    /// What is judged: the positions of the attacks that have scores under a law, the same law first.
+    pub(crate) fn judged(&self) -> impl Iterator<Item = (usize, &str, Law)> {
+        [Law::Same, Law::Test].into_iter().flat_map(|law| {
+            self.attacks.iter().enumerate().filter_map(move |(position, task)| match &task.stage {
+                Stage::Attack { attack, laws } if laws.contains(&law) => {
+                    Some((position, attack.as_str(), law))
+                }
+                _ => None,
+            })
+        })
     }
 }
 
@@ -189,8 +201,6 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
         study.attacks.iter().filter_map(|n| ATTACKS.iter().find(|a| a.name() == n)).collect();
     let access = chosen.iter().map(|a| a.needs().access).max().unwrap_or(Access::BlackBox);
     let shadows = if chosen.iter().any(|a| a.needs().shadows > 0) { study.shadows } else { 0 };
-    let laws: &[Law] =
-        if dataset.test_law.is_some() { &[Law::Same, Law::Test] } else { &[Law::Same] };
     let cost = Cost::new(study, dataset, rate);
     let mut groups = Vec::new();
     for repeat in 0..study.repeats {
@@ -238,17 +248,22 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
                 })
                 .collect::<Result<Vec<_>, Error>>()?;
             let mut attacks = Vec::new();
-            for &law in laws {
-                for attack in &chosen {
+            for attack in &chosen {
+                let runs: &[&[Law]] = match (&dataset.test_law, attack.needs().known_membership) {
+                    (None, _) => &[&[Law::Same]],
+                    (Some(_), true) => &[&[Law::Same], &[Law::Test]],
+                    (Some(_), false) => &[&[Law::Same, Law::Test]],
+                };
+                for &laws in runs {
                     let mut inputs = vec![&query.id];
                     if attack.needs().shadows > 0 {
                         inputs.extend(shadows.iter().map(|s| &s.id));
                     }
                     let settings = serde_json::json!({
-                        "attack": attack.name(), "law": law, "settings": settings_of(study, attack.name())?,
+                        "attack": attack.name(), "laws": laws, "settings": settings_of(study, attack.name())?,
                     });
                     attacks.push(task(
-                        Stage::Attack { attack: attack.name().to_owned(), law },
+                        Stage::Attack { attack: attack.name().to_owned(), laws },
                         id("attack", inputs, settings)?,
                         cost.attack(attack.name()),
                     ));
@@ -259,7 +274,7 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
             let judge = task(
                 Stage::Judge,
                 id("judge", inputs, serde_json::to_value(&study.audit).map_err(Error::Encode)?)?,
-                cost.judge(laws.len() * chosen.len()),
+                cost.judge(attacks.len()),
             );
             groups.push(Group { repeat, arm: index, train, query, shadows, attacks, judge });
         }

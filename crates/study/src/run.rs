@@ -79,6 +79,17 @@ impl Records {
         }
         Ok(Self { seed, split, membership, validation })
     }
+    /// The truth about the records that are judged under a law.
+    pub(crate) fn truth(&self, law: Law) -> Membership {
+        if law != Law::Test {
+            return self.membership.clone();
+        }
+        let mut candidates = self.membership.members();
+        let members = candidates.len();
+        candidates.extend_from_slice(&self.split.test);
+        let member = (0..candidates.len()).map(|i| i < members).collect();
+        Membership { candidates, member }
+    }
     fn arm_seed(&self, arm: &Arm) -> Seed {
         self.seed.child("arm").child(&arm.setting)
     }
@@ -417,7 +428,7 @@ impl Run<'_> {
                     self.attack(arm, records, &inputs, task)
                 })?;
                 let (scores, notes) = packed::scores_from_bytes(&bytes)?;
-                Ok((task, scores, notes))
+                Ok((scores, notes))
             })
             .collect::<Result<Vec<_>, Error>>()?;
         self.once(&group.judge, || {
@@ -439,7 +450,7 @@ impl Run<'_> {
         inputs: &Inputs,
         task: &Task,
     ) -> Result<Vec<u8>, Error> {
-        let Stage::Attack { attack: name, law } = &task.stage else {
+        let Stage::Attack { attack: name, laws } = &task.stage else {
             return Err(Error::ArtifactShape);
         };
         let failed = |source| match source {
@@ -449,11 +460,9 @@ impl Run<'_> {
         let Some(attack) = configured(name, &self.study.attack_settings) else {
             return Err(Error::ArtifactShape);
         };
-        let seed = records.arm_seed(arm).child(match law {
-            Law::Same => "same law",
-            Law::Test => "test law",
-        });
-        let (signals, truth) = inputs.population(records, *law)?;
+        let same = laws.contains(&Law::Same);
+        let seed = records.arm_seed(arm).child(if same { "same law" } else { "test law" });
+        let signals = inputs.signals(records, laws)?;
         let needs = attack.needs();
         let stop = || self.watch.stop();
         let mut view = View::new(&signals, seed).map_err(failed)?.with_stop(&stop);
@@ -461,7 +470,8 @@ impl Run<'_> {
             view = view.with_shadows(&inputs.shadows).map_err(failed)?;
         }
         if needs.known_membership {
-            view = view.with_known(&known_half(&truth, seed)).map_err(failed)?;
+            let law = if same { Law::Same } else { Law::Test };
+            view = view.with_known(&known_half(&records.truth(law), seed)).map_err(failed)?;
         }
         let outcome = attack.run(&view).map_err(failed)?;
         let notes: Vec<String> = outcome.notes.iter().map(ToString::to_string).collect();
@@ -493,8 +503,8 @@ impl Run<'_> {
 pub(crate) fn words(study: &Study, task: &Task) -> String {
     let detail = match &task.stage {
         Stage::Shadow { shadow } => format!("shadow {shadow}"),
-        Stage::Attack { attack, law: Law::Same } => format!("attack {attack}"),
-        Stage::Attack { attack, law: Law::Test } => format!("attack {attack} (test law)"),
+        Stage::Attack { attack, laws: [Law::Test] } => format!("attack {attack} (test law)"),
+        Stage::Attack { attack, .. } => format!("attack {attack}"),
         stage => stage.name().to_owned(),
     };
     format!("{detail}, {}, repeat {}", study.arms[task.arm].setting, task.repeat)
@@ -552,15 +562,12 @@ impl Inputs {
                 .collect::<Result<_, _>>()?,
         })
     }
-    /// The judged records under a law, and the truth about them.
-    pub(crate) fn population(
-        &self,
-        records: &Records,
-        law: Law,
-    ) -> Result<(ModelSignals, Membership), Error> {
-        if law == Law::Same {
-            return Ok((self.candidates.clone(), records.membership.clone()));
+    /// What the target answered to the records that an attack scores.
+    pub(crate) fn signals(&self, records: &Records, laws: &[Law]) -> Result<ModelSignals, Error> {
+        if !laws.contains(&Law::Test) {
+            return Ok(self.candidates.clone());
         }
+        let same = laws.contains(&Law::Same);
         let test = self.test.as_ref().ok_or(Error::ArtifactShape)?;
         let mut joined = ModelSignals {
             records: Vec::new(),
@@ -569,11 +576,9 @@ impl Inputs {
             logits: Vec::new(),
             last_layer_inputs: test.last_layer_inputs.as_ref().map(|(w, _)| (*w, Vec::new())),
         };
-        let members: Vec<usize> =
-            (0..self.candidates.len()).filter(|&i| records.membership.member[i]).collect();
-        let sources = members
-            .iter()
-            .map(|&row| (&self.candidates, row))
+        let sources = (0..self.candidates.len())
+            .filter(|&row| same || records.membership.member[row])
+            .map(|row| (&self.candidates, row))
             .chain((0..test.len()).map(|row| (test, row)));
         for (signals, row) in sources {
             joined.records.push(signals.records[row]);
@@ -585,8 +590,6 @@ impl Inputs {
                 to.extend_from_slice(&from[row * width..(row + 1) * width]);
             }
         }
-        let member = (0..joined.len()).map(|i| i < members.len()).collect();
-        let truth = Membership { candidates: joined.records.clone(), member };
-        Ok((joined, truth))
+        Ok(joined)
     }
 }

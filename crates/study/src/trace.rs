@@ -163,7 +163,10 @@ fn through(
         Some(&group.query.id),
     );
     for task in &group.attacks {
-        let Stage::Attack { attack, law: Law::Same } = &task.stage else { continue };
+        let Stage::Attack { attack, laws } = &task.stage else { continue };
+        if !laws.contains(&Law::Same) {
+            continue;
+        }
         let (scores, _) = packed::scores_from_bytes(&walk.read(task)?)?;
         let found = scores.judged.iter().find(|(r, _)| *r == id);
         let Some((_, score)) = found else {

@@ -282,7 +282,7 @@ fn every_bound_has_a_name_of_its_own_and_states_what_it_assumes() {
     let roc = split(&evenly(0.5, 1.5, 100), &evenly(0.0, 1.0, 100));
     for b in BOUNDS {
         assert_eq!(bound(b.name()).map(Bound::name), Some(b.name()));
-        assert!(!b.describe().is_empty());
+        assert!(![b.what(), b.needs(), b.source()].contains(&""));
         let lower = b.epsilon_lower(&roc, &conditions(1e-5, Draw::FairCoins)).unwrap();
         assert_eq!(lower.bound, b.name());
         assert!(!lower.assumptions.is_empty() && !lower.corrected_for.is_empty());
@@ -432,8 +432,14 @@ impl Bound for Alarmist {
     fn name(&self) -> &'static str {
         "alarmist"
     }
-    fn describe(&self) -> &'static str {
+    fn what(&self) -> &'static str {
         "always one"
+    }
+    fn needs(&self) -> &'static str {
+        "nothing"
+    }
+    fn source(&self) -> &'static str {
+        "nobody"
     }
     fn epsilon_lower(&self, roc: &Roc, conditions: &Conditions) -> Result<EpsilonLower, Error> {
         Ok(EpsilonLower { value: 1.0, ..BOUNDS[0].epsilon_lower(roc, conditions)? })

@@ -61,34 +61,12 @@ pub fn datasets() -> Vec<Entry> {
 pub fn accountants() -> Vec<Entry> {
     let entries = ACCOUNTANTS.iter().map(|accountant| Entry {
         name: accountant.name(),
-        what: accountant_words(accountant.name()).0.to_owned(),
-        source: accountant_words(accountant.name()).1.to_owned(),
+        what: accountant.what().to_owned(),
+        source: accountant.source().to_owned(),
         detail: if accountant.is_bound() { "a bound" } else { "an approximation, not a bound" }
             .to_owned(),
     });
     entries.collect()
-}
-
-fn accountant_words(name: &str) -> (&'static str, &'static str) {
-    match name {
-        "pld" => (
-            "privacy loss distribution, rounded up on a grid and composed by convolution: the default, tight",
-            "Doroshenko et al., Connect the Dots, PETS 2022; Koskela et al., AISTATS 2020",
-        ),
-        "rdp" => (
-            "Renyi differential privacy over a grid of orders: a bound a little above pld, and a cross-check of it",
-            "Mironov, CSF 2017; Mironov, Talwar & Zhang, arXiv:1908.10530",
-        ),
-        "gdp" => (
-            "central limit of many small steps; can lie below the true epsilon",
-            "Bu, Dong, Long & Su, HDSR 2020",
-        ),
-        "basic" => (
-            "sum of the epsilons: for local randomizers, whose record epsilon is the sum over features",
-            "Dwork et al., TCC 2006",
-        ),
-        _ => ("", ""),
-    }
 }
 
 /// Mechanisms.
@@ -98,7 +76,7 @@ pub fn mechanisms() -> Vec<Entry> {
         name: mechanism.name,
         what: mechanism.summary.to_owned(),
         source: mechanism.source.to_owned(),
-        detail: String::new(),
+        detail: mechanism.input.to_owned(),
     });
     entries.collect()
 }
@@ -108,9 +86,9 @@ pub fn mechanisms() -> Vec<Entry> {
 pub fn bounds() -> Vec<Entry> {
     let entries = BOUNDS.iter().map(|bound| Entry {
         name: bound.name(),
-        what: bound.describe().to_owned(),
-        source: String::new(),
-        detail: String::new(),
+        what: bound.what().to_owned(),
+        source: bound.source().to_owned(),
+        detail: bound.needs().to_owned(),
     });
     entries.collect()
 }

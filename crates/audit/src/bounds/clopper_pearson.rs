@@ -161,8 +161,14 @@ impl Bound for ClopperPearson {
     fn name(&self) -> &'static str {
         "clopper-pearson"
     }
-    fn describe(&self) -> &'static str {
-        "exact limits of true and false-positive rates, over all thresholds and both directions (Clopper & Pearson 1934)"
+    fn what(&self) -> &'static str {
+        "exact limits of true and false-positive rates, over all thresholds and both directions"
+    }
+    fn needs(&self) -> &'static str {
+        "independently trained models, one score each; else it assumes independent records and says so"
+    }
+    fn source(&self) -> &'static str {
+        "Clopper & Pearson, Biometrika 1934"
     }
     fn epsilon_lower(&self, roc: &Roc, conditions: &Conditions) -> Result<EpsilonLower, Error> {
         let alpha = 1.0 - confidence(conditions.confidence)?;

@@ -84,8 +84,14 @@ impl Bound for Gdp {
     fn name(&self) -> &'static str {
         "gdp"
     }
-    fn describe(&self) -> &'static str {
-        "exact limits of true and false-positive rates read on a Gaussian trade-off curve (Dong, Roth & Su 2022); needs delta above 0"
+    fn what(&self) -> &'static str {
+        "exact limits of true and false-positive rates, read on a Gaussian trade-off curve"
+    }
+    fn needs(&self) -> &'static str {
+        "delta above 0; assumes a Gaussian trade-off curve, so it always carries a caveat"
+    }
+    fn source(&self) -> &'static str {
+        "Dong, Roth & Su 2022 (arXiv:1905.02383); Nasr et al. 2023 (arXiv:2302.07956)"
     }
     fn epsilon_lower(&self, roc: &Roc, conditions: &Conditions) -> Result<EpsilonLower, Error> {
         let alpha = 1.0 - confidence(conditions.confidence)?;

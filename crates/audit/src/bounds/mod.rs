@@ -109,8 +109,12 @@ pub struct EpsilonLower {
 pub trait Bound: Sync + fmt::Debug {
     /// Name in reports and study files.
     fn name(&self) -> &'static str;
-    /// What it is and where it comes from.
-    fn describe(&self) -> &'static str;
+    /// What it is, in a line.
+    fn what(&self) -> &'static str;
+    /// When it holds without a caveat, in a line.
+    fn needs(&self) -> &'static str;
+    /// Where it comes from.
+    fn source(&self) -> &'static str;
     /// The bound for these scores.
     ///
     /// # Errors

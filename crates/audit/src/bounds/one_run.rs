@@ -240,8 +240,14 @@ impl Bound for OneRun {
     fn name(&self) -> &'static str {
         "one-run"
     }
-    fn describe(&self) -> &'static str {
-        "right guesses of membership in one training run (Steinke, Nasr & Jagielski 2023)"
+    fn what(&self) -> &'static str {
+        "right guesses of membership in one training run"
+    }
+    fn needs(&self) -> &'static str {
+        "membership by independent fair coins"
+    }
+    fn source(&self) -> &'static str {
+        "Steinke, Nasr & Jagielski, NeurIPS 2023 (arXiv:2305.08846)"
     }
     fn epsilon_lower(&self, roc: &Roc, conditions: &Conditions) -> Result<EpsilonLower, Error> {
         let delta = conditions.delta.get();

@@ -14,6 +14,12 @@ impl Accountant for Basic {
     fn name(&self) -> &'static str {
         "basic"
     }
+    fn what(&self) -> &'static str {
+        "sum of the epsilons: for local randomizers, whose record epsilon is the sum over features"
+    }
+    fn source(&self) -> &'static str {
+        "Dwork et al., TCC 2006"
+    }
     fn epsilon_upper(
         &self,
         ledger: &Ledger,

@@ -16,6 +16,12 @@ impl Accountant for Gdp {
     fn name(&self) -> &'static str {
         "gdp"
     }
+    fn what(&self) -> &'static str {
+        "central limit of many small steps; can lie below the true epsilon"
+    }
+    fn source(&self) -> &'static str {
+        "Bu, Dong, Long & Su, HDSR 2020"
+    }
     fn is_bound(&self) -> bool {
         false
     }

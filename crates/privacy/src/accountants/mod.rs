@@ -38,6 +38,10 @@ pub struct Unsupported {
 pub trait Accountant: Sync {
     /// Name as written in study files and reports: `pld`, `rdp`, `gdp`, `basic`.
     fn name(&self) -> &'static str;
+    /// What it does, in a line.
+    fn what(&self) -> &'static str;
+    /// Where it comes from.
+    fn source(&self) -> &'static str;
     /// False for an approximation that is not a bound (gdp).
     fn is_bound(&self) -> bool {
         true

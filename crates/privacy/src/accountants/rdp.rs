@@ -23,6 +23,12 @@ impl Accountant for Rdp {
     fn name(&self) -> &'static str {
         "rdp"
     }
+    fn what(&self) -> &'static str {
+        "Renyi differential privacy over a grid of orders: a bound a little above pld, and a cross-check of it"
+    }
+    fn source(&self) -> &'static str {
+        "Mironov, CSF 2017; Mironov, Talwar & Zhang, arXiv:1908.10530"
+    }
     fn epsilon_upper(
         &self,
         ledger: &Ledger,

@@ -6,6 +6,7 @@ use crate::{Bounded, BoundedInParts, Error, Event, NoiseMultiplier, NoiseRng, Sa
 pub(super) const DESCRIPTION: Description = Description {
     name: "gaussian",
     summary: "adds Gaussian noise of noise_multiplier times the clipping norm to each coordinate",
+    input: "a vector of bounded L2 norm",
     source: "Dwork & Roth 2014, Appendix A; Canonne, Kamath & Steinke 2020 for the discrete form",
 };
 

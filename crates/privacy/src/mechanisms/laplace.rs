@@ -6,6 +6,7 @@ use crate::{BoundedL1, Error, Event, LaplaceScale, NoiseRng, Sampler};
 pub(super) const DESCRIPTION: Description = Description {
     name: "laplace",
     summary: "adds Laplace noise of scale times the L1 clipping norm to each coordinate",
+    input: "a vector of bounded L1 norm",
     source: "Dwork, McSherry, Nissim & Smith 2006; Canonne, Kamath & Steinke 2020 for the discrete form",
 };
 

@@ -33,6 +33,8 @@ pub struct Description {
     pub name: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// What it takes.
+    pub input: &'static str,
     /// Where it comes from.
     pub source: &'static str,
 }

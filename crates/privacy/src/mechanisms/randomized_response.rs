@@ -8,11 +8,13 @@ const SOURCE: &str = "Warner 1965; Kairouz, Oh & Viswanath 2016 (arXiv:1407.1338
 pub(super) const BINARY: Description = Description {
     name: "binary_randomized_response",
     summary: "keeps each bit with probability e^epsilon / (1 + e^epsilon)",
+    input: "bits",
     source: SOURCE,
 };
 pub(super) const CATEGORIES: Description = Description {
     name: "randomized_response",
     summary: "keeps a category with probability e^epsilon / (e^epsilon + k - 1), else answers one of the others",
+    input: "a category out of a known number",
     source: SOURCE,
 };
 

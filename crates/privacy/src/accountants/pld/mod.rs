@@ -37,6 +37,12 @@ impl Accountant for Pld {
     fn name(&self) -> &'static str {
         "pld"
     }
+    fn what(&self) -> &'static str {
+        "privacy loss distribution, rounded up on a grid and composed by convolution: the default, tight"
+    }
+    fn source(&self) -> &'static str {
+        "Doroshenko et al., Connect the Dots, PETS 2022; Koskela et al., AISTATS 2020"
+    }
     fn epsilon_upper(
         &self,
         ledger: &Ledger,

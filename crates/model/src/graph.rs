@@ -429,16 +429,19 @@ impl Graph {
 /// Prepares bits: lists of ones if they are few (returns true), else numbers in `workspace.encoded.expanded`.
 fn encode(block: &Rows<'_>, workspace: &mut Workspace, for_gradient: bool) -> bool {
     let Rows::Bits { width, words } = *block else { return false };
+    let encoded = &mut workspace.encoded;
     let ones: u64 = words.iter().map(|w| u64::from(w.count_ones())).sum();
     if (ones as f64) < SPARSE_BELOW * (block.len() * width) as f64 {
-        workspace.encoded.by_record.set_bits(words, width.div_ceil(64));
+        encoded.by_record.set_bits(words, width.div_ceil(64));
         if for_gradient {
-            workspace.encoded.by_input.transpose_of(&workspace.encoded.by_record, width);
+            let records = block.len();
+            kernels::transpose_bits(words, records, width, &mut encoded.transposed);
+            encoded.by_input.set_bits(&encoded.transposed, records.div_ceil(64));
         }
         return true;
     }
-    workspace.encoded.expanded.clear();
-    kernels::expand_bits(words, width, &mut workspace.encoded.expanded);
+    encoded.expanded.clear();
+    kernels::expand_bits(words, width, &mut encoded.expanded);
     false
 }
 

@@ -23,6 +23,8 @@ pub struct Workspace {
 pub(crate) struct Encoded {
     /// Bits written out as numbers, or inputs with bad rows blanked.
     pub(crate) expanded: Vec<f32>,
+    /// Bits with records and inputs exchanged.
+    pub(crate) transposed: Vec<u64>,
     pub(crate) by_record: RowLists,
     pub(crate) by_input: RowLists,
 }

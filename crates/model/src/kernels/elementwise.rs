@@ -57,61 +57,65 @@ fn tanh_of(x: f32) -> f32 {
     t / (t + 2.0)
 }
 
-/// `x = tanh(x)`, error below 2 units in the last place.
-pub fn tanh(values: &mut [f32]) {
+/// `x = f(x)` for each. The closure must give its captures away: one that could be called twice is called through a shim,
+/// which is compiled without the vector instructions. The same holds wherever [`Arch`] is used.
+#[inline(always)]
+fn map(values: &mut [f32], f: impl Fn(f32) -> f32) {
     Arch::new().dispatch(
         #[inline(always)]
         move || {
             for x in values {
-                *x = tanh_of(*x);
+                *x = f(*x);
             }
         },
     );
+}
+
+/// `x = f(x, y)` for each pair.
+#[inline(always)]
+fn map_with(values: &mut [f32], others: &[f32], f: impl Fn(f32, f32) -> f32) {
+    assert_eq!(values.len(), others.len());
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let values = values;
+            for (x, y) in values.iter_mut().zip(others) {
+                *x = f(*x, *y);
+            }
+        },
+    );
+}
+
+/// `x = tanh(x)`, error below 2 units in the last place.
+pub fn tanh(values: &mut [f32]) {
+    map(values, tanh_of);
 }
 
 /// `gradient *= 1 - y^2`, where `y = tanh(x)`.
 ///
 /// # Panics
-/// If the lengths differ; so do the other gradients.
+/// If the lengths differ; so do the other gradients and [`axpy`].
 pub fn tanh_gradient(gradient: &mut [f32], outputs: &[f32]) {
-    assert_eq!(gradient.len(), outputs.len());
-    Arch::new().dispatch(
+    map_with(
+        gradient,
+        outputs,
         #[inline(always)]
-        move || {
-            let gradient = gradient;
-            for (g, y) in gradient.iter_mut().zip(outputs) {
-                *g *= y.mul_add(-y, 1.0);
-            }
-        },
+        |g, y| g * y.mul_add(-y, 1.0),
     );
 }
 
 /// `x = 1 / (1 + e^-x)`.
 pub fn sigmoid(values: &mut [f32]) {
-    Arch::new().dispatch(
-        #[inline(always)]
-        move || {
-            for x in values {
-                *x = sigmoid_of(*x);
-            }
-        },
-    );
+    map(values, sigmoid_of);
 }
 
 /// `gradient *= y (1 - y)`, where `y = sigmoid(x)`.
-///
-/// # Panics
-/// If the lengths differ.
 pub fn sigmoid_gradient(gradient: &mut [f32], outputs: &[f32]) {
-    assert_eq!(gradient.len(), outputs.len());
-    Arch::new().dispatch(
+    map_with(
+        gradient,
+        outputs,
         #[inline(always)]
-        move || {
-            let gradient = gradient;
-            for (g, y) in gradient.iter_mut().zip(outputs) {
-                *g *= y * (1.0 - y);
-            }
-        },
+        |g, y| g * (y * (1.0 - y)),
     );
 }
 
@@ -121,77 +125,50 @@ pub fn relu(values: &mut [f32]) {
 }
 
 /// `gradient = 0` where the output is not above 0.
-///
-/// # Panics
-/// If the lengths differ.
 pub fn relu_gradient(gradient: &mut [f32], outputs: &[f32]) {
-    assert_eq!(gradient.len(), outputs.len());
-    Arch::new().dispatch(
+    map_with(
+        gradient,
+        outputs,
         #[inline(always)]
-        move || {
-            let gradient = gradient;
-            for (g, y) in gradient.iter_mut().zip(outputs) {
-                *g = if *y <= 0.0 { 0.0 } else { *g };
-            }
-        },
+        |g, y| if y <= 0.0 { 0.0 } else { g },
     );
 }
 
 /// `x = slope x` where `x < 0`.
 pub fn leaky_relu(values: &mut [f32], slope: f32) {
-    Arch::new().dispatch(
+    map(
+        values,
         #[inline(always)]
-        move || {
-            for x in values {
-                *x = if *x < 0.0 { slope * *x } else { *x };
-            }
-        },
+        |x| if x < 0.0 { slope * x } else { x },
     );
 }
 
 /// `gradient *= slope` where the output is not above 0 (`slope > 0`, so the output has the sign of the input).
-///
-/// # Panics
-/// If the lengths differ.
 pub fn leaky_relu_gradient(gradient: &mut [f32], outputs: &[f32], slope: f32) {
-    assert_eq!(gradient.len(), outputs.len());
-    Arch::new().dispatch(
+    map_with(
+        gradient,
+        outputs,
         #[inline(always)]
-        move || {
-            let gradient = gradient;
-            for (g, y) in gradient.iter_mut().zip(outputs) {
-                *g = if *y <= 0.0 { slope * *g } else { *g };
-            }
-        },
+        |g, y| if y <= 0.0 { slope * g } else { g },
     );
 }
 
 /// `x = factor x`.
 pub fn scale(values: &mut [f32], factor: f32) {
-    Arch::new().dispatch(
+    map(
+        values,
         #[inline(always)]
-        move || {
-            for x in values {
-                *x *= factor;
-            }
-        },
+        |x| x * factor,
     );
 }
 
 /// `out += factor values`.
-///
-/// # Panics
-/// If the lengths differ.
 pub fn axpy(out: &mut [f32], factor: f32, values: &[f32]) {
-    assert_eq!(out.len(), values.len());
-    Arch::new().dispatch(
+    map_with(
+        out,
+        values,
         #[inline(always)]
-        move || {
-            let out = out;
-            for (o, x) in out.iter_mut().zip(values) {
-                *o = x.mul_add(factor, *o);
-            }
-        },
+        |o, x| x.mul_add(factor, o),
     );
 }
 

@@ -18,7 +18,7 @@ pub(crate) use elementwise::{exp_of, sigmoid_of};
 pub(crate) use product::equal_tiles;
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
 pub use reduction::{dot, squared_norm, sum_rows};
-pub use row_sum::{RowLists, expand_bits, sum_listed_rows};
+pub use row_sum::{RowLists, expand_bits, sum_listed_rows, transpose_bits};
 
 /// The matrix product in use, the one primitive whose last bits depend on the instruction set.
 ///

@@ -38,44 +38,59 @@ impl RowLists {
     /// If `words_per_row` is 0 and there are words.
     pub fn set_bits(&mut self, words: &[u64], words_per_row: usize) {
         self.starts.clear();
-        self.rows.clear();
         self.starts.push(0);
+        let ones: usize = words.iter().map(|word| word.count_ones() as usize).sum();
+        self.rows.resize(ones, 0);
+        let mut rows = self.rows.iter_mut();
         for row in words.chunks_exact(words_per_row) {
             for (w, word) in row.iter().enumerate() {
                 let mut bits = *word;
-                while bits != 0 {
-                    self.rows.push((w * 64) as u32 + bits.trailing_zeros());
+                while bits != 0
+                    && let Some(row) = rows.next()
+                {
+                    *row = (w * 64) as u32 + bits.trailing_zeros();
                     bits &= bits - 1;
                 }
             }
-            self.starts.push(self.rows.len() as u32);
+            self.starts.push((ones - rows.len()) as u32);
         }
     }
-    /// The transpose: for each of `width` columns, the lists of `of` that name it; buffers reused.
-    ///
-    /// # Panics
-    /// If `of` names a row at or beyond `width`.
-    pub fn transpose_of(&mut self, of: &Self, width: usize) {
-        self.starts.clear();
-        self.starts.resize(width + 1, 0);
-        for row in &of.rows {
-            self.starts[*row as usize + 1] += 1;
-        }
-        for i in 0..width {
-            self.starts[i + 1] += self.starts[i];
-        }
-        self.rows.clear();
-        self.rows.resize(of.rows.len(), 0);
-        // Filling moves each start to the next list's start; one shift afterwards puts them back.
-        for i in 0..of.len() {
-            for row in of.list(i) {
-                let at = &mut self.starts[*row as usize];
-                self.rows[*at as usize] = i as u32;
-                *at += 1;
+}
+
+/// The bits with rows and columns exchanged: `rows` rows of `width.div_ceil(64)` words become `width` rows of
+/// `rows.div_ceil(64)` words in `out`.
+///
+/// # Panics
+/// If there are fewer words than that.
+pub fn transpose_bits(words: &[u64], rows: usize, width: usize, out: &mut Vec<u64>) {
+    let (from, to) = (width.div_ceil(64), rows.div_ceil(64));
+    out.clear();
+    out.resize(width * to, 0);
+    for block in 0..to {
+        for word in 0..from {
+            let mut square = [0; 64];
+            for (i, row) in square.iter_mut().zip(block * 64..rows) {
+                *i = words[row * from + word];
+            }
+            transpose_square(&mut square);
+            for (column, bits) in (word * 64..width).zip(square) {
+                out[column * to + block] = bits;
             }
         }
-        self.starts.copy_within(0..width, 1);
-        self.starts[0] = 0;
+    }
+}
+
+/// Exchanges ever smaller quarters (Warren, *Hacker's Delight*, section 7-3), bit 0 being the first column.
+fn transpose_square(square: &mut [u64; 64]) {
+    let (mut size, mut mask) = (32, 0x0000_0000_FFFF_FFFF_u64);
+    while size > 0 {
+        for i in (0..64).filter(|i| i & size == 0) {
+            let other = ((square[i] >> size) ^ square[i + size]) & mask;
+            square[i] ^= other << size;
+            square[i + size] ^= other;
+        }
+        size /= 2;
+        mask ^= mask << size;
     }
 }
 
@@ -235,17 +250,46 @@ fn walk(
 mod tests {
     use super::*;
 
-    /// Bits 0 and 65 of the first row, bit 1 of the second.
+    /// Bits 0 and 65 of the first row, bit 1 of the second; lists are overwritten by longer and shorter ones.
     #[test]
-    fn lists_set_bits_and_transposes_them() {
+    fn lists_set_bits_row_by_row() {
         let mut lists = RowLists::default();
-        lists.set_bits(&[1, 2, 2, 0], 2);
-        assert_eq!((lists.list(0), lists.list(1)), (&[0, 65][..], &[1][..]));
-        let mut transposed = RowLists::default();
-        transposed.transpose_of(&lists, 70);
-        assert_eq!(transposed.len(), 70);
-        assert_eq!((transposed.list(0), transposed.list(1)), (&[0][..], &[1][..]));
-        assert_eq!((transposed.list(65), transposed.list(2)), (&[0][..], &[][..]));
+        for _ in 0..2 {
+            lists.set_bits(&[1, 2, 2, 0], 2);
+            assert_eq!((lists.list(0), lists.list(1)), (&[0, 65][..], &[1][..]));
+            lists.set_bits(&[u64::MAX], 1);
+            assert_eq!((lists.len(), lists.length(0)), (1, 64));
+        }
+    }
+
+    #[test]
+    fn transposed_bits_are_the_bits_read_the_other_way() {
+        for (rows, width) in [(1, 1), (3, 64), (64, 65), (130, 600), (200, 3)] {
+            let from: usize = (width as usize).div_ceil(64);
+            let mut state = 1_u64;
+            let mut words: Vec<u64> = (0..rows * from)
+                .map(|_| {
+                    state = state
+                        .wrapping_mul(0x5851_F42D_4C95_7F2D)
+                        .wrapping_add(0x1405_7B7E_F767_814F);
+                    state ^ (state >> 29)
+                })
+                .collect();
+            for row in words.chunks_exact_mut(from) {
+                row[from - 1] &= u64::MAX >> (from * 64 - width);
+            }
+            let mut out = vec![7];
+            transpose_bits(&words, rows, width, &mut out);
+            let to = rows.div_ceil(64);
+            assert_eq!(out.len(), width * to);
+            for column in 0..width {
+                for row in 0..to * 64 {
+                    let right =
+                        row < rows && words[row * from + column / 64] >> (column % 64) & 1 == 1;
+                    assert_eq!(out[column * to + row / 64] >> (row % 64) & 1 == 1, right);
+                }
+            }
+        }
     }
 
     #[test]

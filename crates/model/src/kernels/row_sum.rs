@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn transposed_bits_are_the_bits_read_the_other_way() {
         for (rows, width) in [(1, 1), (3, 64), (64, 65), (130, 600), (200, 3)] {
-            let from: usize = (width as usize).div_ceil(64);
+            let from = usize::div_ceil(width, 64);
             let mut state = 1_u64;
             let mut words: Vec<u64> = (0..rows * from)
                 .map(|_| {

@@ -2,6 +2,9 @@
 use crate::permutation::permutation;
 use dosimeter_data::{Membership, RecordId, Seed};
 
+/// Fewest known members, and known non-members, that leave an attacker something to train on and something to validate with.
+pub const LEAST_KNOWN: usize = 4;
+
 /// Half of the members and as many non-members, chosen at random, in candidate order.
 ///
 /// With `m` members and `k` non-members, `min(m, k) / 2` (rounded down) of each are known, so what the attacker

@@ -9,6 +9,9 @@ use crate::{Error, Evidence, Roc, normal};
 use dosimeter_data::{Dataset, Inputs, RecordId, Seed};
 use serde::{Deserialize, Serialize};
 
+/// Fewest members, and non-members, that leave two of each on either side of a fold.
+pub const LEAST: usize = 4;
+
 /// How well membership is told from a record's own values and label.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
@@ -34,7 +37,7 @@ pub struct Baseline {
 ///
 /// # Errors
 /// [`Error::Length`] if the lists differ in length, [`Error::NoSuchRow`], [`Error::DuplicateRecord`], [`Error::TooFew`] under
-/// four members or four non-members, [`Error::OutOfRange`] for the confidence.
+/// [`LEAST`] members or non-members, [`Error::OutOfRange`] for the confidence.
 pub fn baseline(
     dataset: &Dataset,
     records: &[RecordId],
@@ -94,14 +97,14 @@ fn halves(records: &[RecordId], member: &[bool], seed: Seed) -> Result<[Fold; 2]
             .filter(|(_, member)| **member == kind)
             .map(|(record, _)| *record)
             .collect();
-        if of_kind.len() < 4 {
+        if of_kind.len() < LEAST {
             return Err(Error::TooFew {
                 what: if kind {
                     "members of a blind baseline"
                 } else {
                     "non-members of a blind baseline"
                 },
-                needed: 4,
+                needed: LEAST,
                 got: of_kind.len(),
             });
         }

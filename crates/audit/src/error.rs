@@ -6,7 +6,7 @@ use dosimeter_data::RecordId;
 #[non_exhaustive]
 pub enum Error {
     /// A score is NaN or infinite.
-    #[error("record {} has the score {score}; scores must be finite, records that cannot be judged are listed as not assessable", record.0)]
+    #[error("record {} has the score {score:?}; scores must be finite, records that cannot be judged are listed as not assessable", record.0)]
     NotFinite {
         /// The record.
         record: RecordId,
@@ -52,7 +52,7 @@ pub enum Error {
         got: usize,
     },
     /// A number outside the range its meaning allows.
-    #[error("{what} must be {needed}, got {got}")]
+    #[error("{what} must be {needed}, got {got:?}")]
     OutOfRange {
         /// The quantity.
         what: &'static str,

@@ -267,8 +267,8 @@ pub enum Error {
     /// A setting outside its range.
     #[error("`{setting}` is {have}, needs {needs}")]
     Setting {
-        /// Its name in the study file.
-        setting: &'static str,
+        /// Its name in the `dataset` or `split` table of the study file, dotted: `columns.age.low`.
+        setting: String,
         /// Its range.
         needs: String,
         /// Its value.

@@ -81,7 +81,7 @@ impl BalancedMembership {
         let entries = candidates.len().checked_mul(models).filter(|&n| n as u64 <= 1 << 32);
         if models == 0 || entries.is_none() {
             return Err(Error::Setting {
-                setting: "models",
+                setting: "models".into(),
                 needs: "at least 1, and models x candidates at most 2^32".into(),
                 have: models.to_string(),
             });

@@ -33,7 +33,7 @@ impl Split {
     pub fn draw(dataset: &Dataset, spec: SplitSpec, seed: Seed) -> Result<Self, Error> {
         for (setting, have) in [("train", spec.train), ("test", spec.test)] {
             if have == 0 {
-                let needs = "at least 1".into();
+                let (setting, needs) = (setting.into(), "at least 1".into());
                 return Err(Error::Setting { setting, needs, have: "0".into() });
             }
         }

@@ -41,7 +41,7 @@ pub enum Error {
     },
     /// The noise cannot be represented.
     #[error(
-        "noise of standard deviation or scale {noise} on sensitivity {sensitivity} cannot be drawn by the {sampler} sampler"
+        "noise of standard deviation or scale {noise:?} on sensitivity {sensitivity:?} cannot be drawn by the {sampler} sampler"
     )]
     Unrepresentable {
         /// Standard deviation or scale asked for.

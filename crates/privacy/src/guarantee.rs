@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// A number outside the range its meaning allows.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{what} must be {needed}, got {got}")]
+#[error("{what} must be {needed}, got {got:?}")]
 pub struct OutOfRange {
     /// The quantity.
     pub what: &'static str,

@@ -1,5 +1,6 @@
 //! The white-box attack on the last layer.
 use crate::adam::{Adam, Moments};
+use crate::knowledge::LEAST_KNOWN;
 use crate::permutation::shuffle;
 use crate::rank_one::{Pass, RankOne, Shape, Snapshot};
 use crate::signals::softplus;
@@ -114,8 +115,6 @@ impl WhiteBox {
 }
 
 const NAME: &str = "white_box";
-/// Fewest members, and non-members, that leave something to train on and something to validate with.
-const LEAST_KNOWN: usize = 4;
 /// Outputs of the first and of the second dense layer of every branch.
 const BRANCH: [usize; 2] = [128, 64];
 

@@ -274,7 +274,7 @@ pub(super) fn packed(file: &PackedBits) -> Result<Dataset, Error> {
     let path = &file.path;
     if file.width == 0 {
         let (needs, have) = ("at least 1".into(), "0".into());
-        return Err(Error::Setting { setting: "width", needs, have });
+        return Err(Error::Setting { setting: "width".into(), needs, have });
     }
     let mut archive = npy::Npz::open(path)?;
     let shape = archive.shape(&file.inputs)?;

@@ -10,7 +10,7 @@ pub(super) fn load(table: &CsvTable) -> Result<Dataset, Error> {
     let delimiter = u8::try_from(table.delimiter).ok().filter(u8::is_ascii);
     let Some(delimiter) = delimiter.filter(|d| !matches!(d, b'"' | b'\n' | b'\r')) else {
         return Err(Error::Setting {
-            setting: "delimiter",
+            setting: "delimiter".into(),
             needs: "one ASCII character other than a quote or a line end".into(),
             have: format!("{:?}", table.delimiter),
         });
@@ -80,7 +80,7 @@ fn names(
     if let Some(names) = &table.names {
         if table.header {
             return Err(Error::Setting {
-                setting: "names",
+                setting: "names".into(),
                 needs: "`header = false` (with a header the file names its columns)".into(),
                 have: "given with `header = true`".into(),
             });

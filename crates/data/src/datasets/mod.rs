@@ -172,7 +172,16 @@ impl DatasetSpec {
             Self::Npz(file) => Some(&file.path),
         }
     }
-    /// The same, to change.
+    /// What the file calls the label column; `label` where no column is named so.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Csv(table) => &table.label,
+            Self::Parquet(table) => &table.label,
+            _ => "label",
+        }
+    }
+    /// The same as [`Self::path`], to change.
     #[must_use]
     pub const fn path_mut(&mut self) -> Option<&mut PathBuf> {
         match self {

@@ -104,15 +104,15 @@ impl SkewedPurchases {
         (1.0 - 1.0 / self.classes as f64) * (entropy(self.test_noise) - entropy(self.train_noise))
     }
     fn check(&self) -> Result<(), Error> {
-        let refuse = |setting, needs: &str, have: String| {
-            Err(Error::Setting { setting, needs: needs.to_owned(), have })
+        let refuse = |setting: &str, needs: &str, have: String| {
+            Err(Error::Setting { setting: setting.to_owned(), needs: needs.to_owned(), have })
         };
         if self.classes < 2 || !WIDTH.is_multiple_of(self.classes) {
             return refuse("classes", "a divisor of 600 from 2 on", self.classes.to_string());
         }
         for (setting, p) in [("train_noise", self.train_noise), ("test_noise", self.test_noise)] {
             if !(0.0..=1.0).contains(&p) {
-                return refuse(setting, "a probability from 0 to 1", p.to_string());
+                return refuse(setting, "a probability from 0 to 1", format!("{p:?}"));
             }
         }
         let total = u64::from(self.train_records) + u64::from(self.test_records);

@@ -143,6 +143,24 @@ pub(super) struct Schema<'a> {
     pub(super) other_columns: Option<&'a ColumnSpec>,
 }
 
+impl Schema<'_> {
+    /// The label is neither left out nor an input.
+    fn spare_the_label(&self) -> Result<(), Error> {
+        let Some(label) = self.label else { return Ok(()) };
+        let refuse = |setting: String, have: String| {
+            let needs = "columns other than the label".to_owned();
+            Err(Error::Setting { setting, needs, have })
+        };
+        if self.ignore.iter().any(|name| name == label) {
+            return refuse("ignore".to_owned(), format!("a list with the label `{label}`"));
+        }
+        if self.columns.contains_key(label) {
+            return refuse(format!("columns.{label}"), "what the label column holds".to_owned());
+        }
+        Ok(())
+    }
+}
+
 /// A table being read, row by row.
 #[derive(Debug)]
 pub(super) struct TableBuilder<'a> {
@@ -167,16 +185,20 @@ impl<'a> TableBuilder<'a> {
                 return Err(Error::NoSuchColumn { file: file(), column, have: names });
             }
         }
+        schema.spare_the_label()?;
         let label = names.iter().position(|n| Some(n.as_str()) == schema.label);
         let mut columns = Vec::with_capacity(names.len());
         for (i, name) in names.into_iter().enumerate() {
-            let spec = schema.columns.get(&name).or(schema.other_columns);
             columns.push(if Some(i) == label {
-                Some(ColumnBuilder::new(name, Some(&ColumnSpec::Category { levels: None }))?)
+                let classes = ColumnSpec::Category { levels: None };
+                Some(ColumnBuilder::new(name, "label", Some(&classes))?)
             } else if schema.ignore.contains(&name) {
                 None
+            } else if let Some(spec) = schema.columns.get(&name) {
+                let place = format!("columns.{name}");
+                Some(ColumnBuilder::new(name, &place, Some(spec))?)
             } else {
-                Some(ColumnBuilder::new(name, spec)?)
+                Some(ColumnBuilder::new(name, "other_columns", schema.other_columns)?)
             });
         }
         Ok(Self { schema, columns, label, records: 0 })
@@ -438,8 +460,10 @@ impl From<FieldProblem> for Refused {
 }
 
 impl ColumnBuilder {
-    fn new(name: String, spec: Option<&ColumnSpec>) -> Result<Self, Error> {
-        let refuse = |setting, needs: &str, have| {
+    /// `place` is where the `dataset` table says what the column holds.
+    fn new(name: String, place: &str, spec: Option<&ColumnSpec>) -> Result<Self, Error> {
+        let refuse = |key: &str, needs: &str, have| {
+            let setting = format!("{place}.{key}");
             Err(Error::Setting { setting, needs: needs.to_owned(), have })
         };
         let state = match spec {
@@ -448,7 +472,7 @@ impl ColumnBuilder {
             Some(ColumnSpec::Real { low, high, outside }) => {
                 if !(low.is_finite() && high.is_finite() && low < high && (high - low).is_finite())
                 {
-                    let have = format!("{low} and high {high} (column `{name}`)");
+                    let have = format!("{} with high {}", written(*low), written(*high));
                     return refuse("low", "finite and below a finite high", have);
                 }
                 State::Real { low: *low, high: *high, outside: *outside, values: Vec::new() }
@@ -461,11 +485,11 @@ impl ColumnBuilder {
                     levels.iter().enumerate().map(|(i, l)| (l.clone(), i as u32)).collect();
                 let named = origin == Origin::Named;
                 if named && (levels.is_empty() || levels.len() > LEVEL_LIMIT) {
-                    let have = format!("{} (column `{name}`)", levels.len());
-                    return refuse("number of levels", "1 to 10000", have);
+                    let have = format!("a list of {}", levels.len());
+                    return refuse("levels", "1 to 10000 names", have);
                 }
                 if index.len() != levels.len() {
-                    let have = format!("a list with repetitions (column `{name}`)");
+                    let have = "a list with repetitions".to_owned();
                     return refuse("levels", "distinct names", have);
                 }
                 State::Levels { levels, index, codes: Vec::new(), origin }
@@ -492,7 +516,7 @@ impl ColumnBuilder {
             State::Real { low, high, outside, values } => {
                 let number = value.number()?;
                 if !(*low..=*high).contains(&number) && *outside == Outside::Refuse {
-                    let (low, high) = (low.to_string(), high.to_string());
+                    let (low, high) = (written(*low), written(*high));
                     return Err(FieldProblem::OutsideBounds { low, high }.into());
                 }
                 values.push(((number.clamp(*low, *high) - *low) / (*high - *low)) as f32);
@@ -563,6 +587,12 @@ impl ColumnBuilder {
             }
         }
     }
+}
+
+/// A number as people write it, and never with hundreds of zeros.
+fn written(x: f64) -> String {
+    let text = format!("{x:?}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// Levels in numeric order if all are numbers, else in byte order; unused ones (there may be two) dropped.

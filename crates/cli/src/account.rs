@@ -1,8 +1,9 @@
 //! `dosimeter account`.
-use crate::output::{Failure, print, print_json};
+use crate::output::{Failure, millionths_up, print, print_json};
 use dosimeter_study::account::{
     self, Answer, Delta, Epsilon, NoiseMultiplier, Question, Relation, SamplingRate,
 };
+use dosimeter_study::report::plain;
 use std::process::ExitCode;
 
 /// Privacy accounting without a run.
@@ -125,12 +126,7 @@ impl Common {
 }
 
 fn sentence(answer: &Answer) -> String {
-    let epsilon = if answer.epsilon_upper.is_unbounded() {
-        "unbounded".to_owned()
-    } else {
-        // Rounded up: what is printed is still a bound.
-        format!("{:.6}", (answer.epsilon_upper.get() * 1e6).ceil() / 1e6)
-    };
+    let epsilon = millionths_up(answer.epsilon_upper);
     let relation = match answer.relation {
         Relation::AddRemove => "add-remove",
         Relation::ReplaceOne => "replace-one",
@@ -141,8 +137,8 @@ fn sentence(answer: &Answer) -> String {
          noise multiplier  {}\nsampling rate     {}\nsteps             {}\n",
         answer.delta.get(),
         answer.accountant,
-        answer.noise_multiplier.get(),
-        answer.sampling_rate.get(),
+        plain(answer.noise_multiplier.get()),
+        plain(answer.sampling_rate.get()),
         answer.steps,
     );
     if !answer.is_bound {

@@ -1,5 +1,5 @@
 //! `dosimeter data`.
-use crate::output::{Failure, print, print_json, say};
+use crate::output::{Failure, millionths_up, print, print_json, say};
 use dosimeter_study::Error;
 use dosimeter_study::account::Epsilon;
 use dosimeter_study::tables::{self, Facts};
@@ -71,24 +71,24 @@ impl Data {
             Self::Generate(g) => {
                 let dataset = tables::generate(g.classes, g.train_records, g.test_records, g.seed)
                     .map_err(|error| of_arguments(&error))?;
-                write(&g.out, |out| tables::write_csv(&dataset, out))?;
+                write(&g.out, |out| tables::write_csv(&dataset, "label", out))?;
                 show(&tables::facts(&dataset), g.json)?;
             }
             Self::Inspect(i) => {
                 show(&tables::facts(&tables::load(&i.study).map_err(of_table)?), i.json)?
             }
             Self::Randomize(r) => {
-                r.spare_the_source()?;
+                let label = r.spare_the_source()?;
                 let dataset = tables::load(&r.study).map_err(of_table)?;
                 let (randomized, spent) =
                     tables::randomize(&dataset, r.epsilon_per_feature, r.seed)?;
-                write(&r.out, |out| tables::write_csv(&randomized, out))?;
+                write(&r.out, |out| tables::write_csv(&randomized, &label, out))?;
                 if r.json {
                     print_json(&spent)?;
                 } else {
                     print(&format!(
                         "epsilon_upper {} for the feature vector of a record (local, delta 0); the label is public",
-                        spent.epsilon_upper.get()
+                        millionths_up(spent.epsilon_upper)
                     ))?;
                     if spent.replayable {
                         say("warning: noise from a seed can be replayed: not for a release");
@@ -101,19 +101,17 @@ impl Data {
 }
 
 impl Randomize {
-    /// Refuses to put the randomized records where the only copy of the true ones may be.
-    fn spare_the_source(&self) -> Result<(), Failure> {
+    /// Refuses to put the randomized records where the only copy of the true ones may be. Gives the name of the label.
+    fn spare_the_source(&self) -> Result<String, Failure> {
         let (dataset, _) = dosimeter_study::file::read_dataset(&self.study)?;
-        let Some(source) = dataset.path().and_then(|path| path.canonicalize().ok()) else {
-            return Ok(());
-        };
-        if self.out.canonicalize().is_ok_and(|out| out == source) {
+        let source = dataset.path().and_then(|path| path.canonicalize().ok());
+        if source.is_some() && self.out.canonicalize().ok() == source {
             return Err(Failure::Argument {
                 what: format!("--out {}: needs a file other than the data set", self.out.display()),
                 hint: "the records themselves would be lost".to_owned(),
             });
         }
-        Ok(())
+        Ok(dataset.label().to_owned())
     }
 }
 

@@ -1,6 +1,7 @@
 //! `dosimeter list`.
 use crate::output::{Failure, print, print_json};
 use dosimeter_study::list::{self, Entry};
+use serde_json::json;
 use std::process::ExitCode;
 
 /// List what there is to choose from.
@@ -8,7 +9,7 @@ use std::process::ExitCode;
 pub(crate) struct List {
     /// What to list
     what: What,
-    /// Print a JSON array
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -22,15 +23,15 @@ enum What {
 }
 impl List {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        let entries = match self.what {
-            What::Attacks => list::attacks(),
-            What::Datasets => list::datasets(),
-            What::Accountants => list::accountants(),
-            What::Mechanisms => list::mechanisms(),
-            What::Bounds => list::bounds(),
+        let (name, entries) = match self.what {
+            What::Attacks => ("attacks", list::attacks()),
+            What::Datasets => ("datasets", list::datasets()),
+            What::Accountants => ("accountants", list::accountants()),
+            What::Mechanisms => ("mechanisms", list::mechanisms()),
+            What::Bounds => ("bounds", list::bounds()),
         };
         if self.json {
-            print_json(&entries)?;
+            print_json(&json!({ name: entries }))?;
         } else {
             print(&entries.iter().map(paragraph).collect::<String>())?;
         }

@@ -1,6 +1,8 @@
 //! Data on stdout, words on stderr, exit codes.
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use dosimeter_study::Error;
+use dosimeter_study::account::Epsilon;
+use dosimeter_study::report::plain;
 use serde::Serialize;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -62,6 +64,9 @@ fn hint(error: &Error) -> Option<String> {
         }
         Error::Data(_) => "`dosimeter data inspect STUDY.toml` loads the data alone",
         Error::Locked { .. } => "wait for the other run, or give another --out",
+        Error::OtherStudy { .. } => {
+            "give another --out; an edited study goes on there if it keeps its `name`"
+        }
         Error::NotARun { .. } => "give --out a folder that does not exist yet",
         Error::NoReport { .. } => "run the study there first: dosimeter run STUDY.toml --out DIR",
         Error::Stopped => "the same command goes on where this one stopped",
@@ -69,13 +74,24 @@ fn hint(error: &Error) -> Option<String> {
         Error::BadReport { .. } | Error::BadArtifact { .. } => {
             "the same `dosimeter run` again makes what is missing or damaged"
         }
-        _ if error.is_too_few() => "a larger split.train gives more members and non-members",
         Error::Unsupported(_) => {
             "`dosimeter list accountants` says who can do what; pld does the most"
         }
         _ => return None,
     };
     Some(text.to_owned())
+}
+
+/// A proved epsilon as text: rounded up, so that what is printed is still a bound.
+pub(crate) fn millionths_up(epsilon: Epsilon) -> String {
+    let value = epsilon.get();
+    if epsilon.is_unbounded() {
+        "unbounded".to_owned()
+    } else if value < 1e6 {
+        format!("{:.6}", (value * 1e6).ceil() / 1e6)
+    } else {
+        plain(value)
+    }
 }
 
 /// One line on stderr. Nobody may be listening, and that is no reason to fail.
@@ -92,7 +108,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
         .map_err(Failure::Output)
 }
 
-/// The result as one JSON value.
+/// The result as one JSON object.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::Output(e.into()))?;
     print(&text)

@@ -55,7 +55,7 @@ impl Run {
 pub(crate) struct Plan {
     /// The study file
     study: PathBuf,
-    /// Print the whole plan as JSON
+    /// Print the whole plan as one JSON object
     #[arg(long)]
     json: bool,
 }

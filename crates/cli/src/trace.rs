@@ -1,6 +1,7 @@
 //! `dosimeter trace`.
 use crate::output::{Failure, print, print_json};
 use dosimeter_study::trace;
+use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,7 +19,7 @@ enum What {
         id: u32,
         /// Run directory
         run: PathBuf,
-        /// Print a JSON array
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -26,7 +27,7 @@ enum What {
     Epsilon {
         /// Run directory
         run: PathBuf,
-        /// Print a JSON array
+        /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
@@ -38,7 +39,7 @@ impl Trace {
             What::Epsilon { run, json } => (trace::epsilon(run)?, *json),
         };
         if json {
-            print_json(&steps)?;
+            print_json(&json!({ "steps": steps }))?;
             return Ok(ExitCode::SUCCESS);
         }
         let lines: String = steps

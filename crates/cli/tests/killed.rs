@@ -1,4 +1,4 @@
-//! A run killed with SIGKILL at ten random moments and resumed each time ends with the same digests.
+//! A run that is interrupted or killed, and resumed each time, ends with the same digests.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use std::path::Path;
@@ -54,6 +54,37 @@ fn artifacts(root: &Path) -> Vec<(String, Vec<u8>)> {
     }
     found.sort();
     found
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_says_so_with_130_and_goes_on_to_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("study.toml"), STUDY).unwrap();
+    assert!(command(folder.path(), "straight").status().unwrap().success());
+
+    let tasks = folder.path().join("stopped/tasks");
+    let done = || std::fs::read_dir(&tasks).is_ok_and(|mut entries| entries.next().is_some());
+    let mut child = command(folder.path(), "stopped").stderr(Stdio::piped()).spawn().unwrap();
+    while !done() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before its first task was done");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("stopped on request"), "{stderr}");
+    let kept = artifacts(&folder.path().join("stopped")).len();
+    let all = artifacts(&folder.path().join("straight"));
+    assert!(kept > 0 && kept < all.len(), "{kept} of {} tasks were done", all.len());
+    assert!(!folder.path().join("stopped/report.json").exists());
+
+    assert!(command(folder.path(), "stopped").status().unwrap().success());
+    let read = |run: &str| std::fs::read(folder.path().join(run).join("report.json")).unwrap();
+    assert_eq!(read("stopped"), read("straight"));
+    assert_eq!(artifacts(&folder.path().join("stopped")), all);
 }
 
 #[test]

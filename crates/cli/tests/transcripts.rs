@@ -1,6 +1,7 @@
 //! What people see: exit code, stdout and stderr of whole commands.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+use dosimeter_testing::{STUDY, study_with};
 use insta::assert_snapshot;
 use std::path::Path;
 use std::process::Command;
@@ -24,27 +25,6 @@ fn here(arguments: &[&str]) -> String {
     dosimeter(&std::env::temp_dir(), arguments)
 }
 
-const SMALL: &str = r#"name = "small"
-seed = 7
-[dataset]
-kind = "skewed-purchases"
-classes = 4
-train_records = 400
-test_records = 100
-[split]
-train = 40
-test = 40
-[target]
-hidden = [8]
-learning_rate = 0.02
-batch_size = 10
-epochs = 2
-[[arms]]
-central = { noise_multipliers = [1.0], clipping_norm = 1.0 }
-[attacks]
-names = ["loss_threshold"]
-"#;
-
 /// A fresh folder with one file in it.
 fn with_file(name: &str, text: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -54,7 +34,7 @@ fn with_file(name: &str, text: &str) -> tempfile::TempDir {
 
 #[test]
 fn a_study_with_mistakes_gets_all_of_them_with_their_lines() {
-    let text = SMALL.replace("seed = 7", "sede = 7").replace("train = 40", "train = 0");
+    let text = STUDY.replace("seed = 3", "sede = 3").replace("train = 40", "train = 0");
     let folder = with_file("small.toml", &text);
     assert_snapshot!(dosimeter(folder.path(), &["run", "small.toml", "--out", "run"]));
     assert!(!folder.path().join("run").exists(), "nothing half-written");
@@ -67,7 +47,7 @@ fn a_study_file_that_is_not_there_is_named() {
 
 #[test]
 fn an_impossible_split_says_what_was_needed_and_what_was_there() {
-    let folder = with_file("small.toml", &SMALL.replace("train = 40", "train = 4000"));
+    let folder = with_file("small.toml", &study_with("train = 40", "train = 4000"));
     assert_snapshot!(dosimeter(folder.path(), &["run", "small.toml", "--out", "run"]));
     assert!(!folder.path().join("run/report.json").exists());
 }
@@ -81,7 +61,7 @@ fn a_run_directory_without_a_run_is_refused() {
 
 #[test]
 fn a_folder_with_something_else_in_it_is_left_alone() {
-    let folder = with_file("small.toml", SMALL);
+    let folder = with_file("small.toml", STUDY);
     assert_snapshot!(dosimeter(folder.path(), &["run", "small.toml", "--out", "."]));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
@@ -163,25 +143,115 @@ fn a_reader_that_goes_away_is_no_error() {
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Exit code, stdout, stderr.
+fn parts(folder: &Path, command: &str) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
+        .args(command.split(' '))
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
 #[test]
-fn every_command_has_json_and_says_so() {
+fn every_command_prints_one_object_with_json() {
+    let folder = with_file("tiny.toml", STUDY);
     for command in [
-        &["run"][..],
-        &["plan"],
-        &["report"],
-        &["compare"],
-        &["list"],
-        &["trace", "record"],
-        &["trace", "epsilon"],
-        &["account", "epsilon"],
-        &["account", "noise"],
-        &["account", "steps"],
-        &["data", "generate"],
-        &["data", "inspect"],
-        &["data", "randomize"],
+        "plan tiny.toml",
+        "run tiny.toml --out run --quiet",
+        "report run",
+        "compare run run",
+        "trace record 3 run",
+        "trace epsilon run",
+        "list attacks",
+        "list datasets",
+        "list accountants",
+        "list mechanisms",
+        "list bounds",
+        "account epsilon --noise-multiplier 1 --sampling-rate 0.1 --steps 9 --delta 1e-5",
+        "account noise --epsilon 1 --sampling-rate 0.1 --steps 9 --delta 1e-5",
+        "account steps --epsilon 1 --noise-multiplier 1 --sampling-rate 0.1 --delta 1e-5",
+        "data generate --classes 2 --train-records 4 --out generated.csv",
+        "data inspect tiny.toml",
+        "data randomize tiny.toml --epsilon-per-feature 1 --seed 1 --out randomized.csv",
     ] {
-        let mut arguments = command.to_vec();
-        arguments.push("--help");
-        assert!(here(&arguments).contains("--json"), "{command:?}");
+        let (code, stdout, stderr) = parts(folder.path(), &format!("{command} --json"));
+        assert_eq!(code, Some(0), "{command}: {stderr}");
+        let value: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+        assert!(value.as_object().is_some_and(|o| !o.is_empty()), "{command}: {stdout}");
+        let help = here(&command.split(' ').take(2).chain(["--help"]).collect::<Vec<_>>());
+        assert!(help.contains("--json") || help.contains("COMMAND"), "{command}");
     }
+}
+
+#[test]
+fn the_run_of_another_study_is_never_overwritten_and_that_of_an_edited_one_goes_on() {
+    let folder = with_file("tiny.toml", STUDY);
+    let other = study_with("\"tiny\"", "\"other\"");
+    std::fs::write(folder.path().join("other.toml"), other).unwrap();
+    let edited = study_with("epochs = 4", "epochs = 5");
+    std::fs::write(folder.path().join("edited.toml"), edited).unwrap();
+    let (code, _, stderr) = parts(folder.path(), "run tiny.toml --out run --quiet");
+    assert_eq!(code, Some(0), "{stderr}");
+    let report = || std::fs::read(folder.path().join("run/report.json")).unwrap();
+    let before = report();
+    assert_snapshot!(dosimeter(folder.path(), &["run", "other.toml", "--out", "run", "--quiet"]));
+    assert_eq!(report(), before, "the report is as it was");
+    let (code, _, stderr) = parts(folder.path(), "run edited.toml --out run --quiet");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_ne!(report(), before, "an edited study of the same name is run");
+}
+
+#[test]
+fn no_number_is_printed_with_hundreds_of_digits() {
+    let bounds = "columns.a = { kind = \"real\", low = 1e300, high = 2e300 }";
+    let folder = with_file(
+        "table.toml",
+        &format!("[dataset]\nkind = \"csv\"\npath = \"t.csv\"\nlabel = \"y\"\n{bounds}\n"),
+    );
+    std::fs::write(folder.path().join("t.csv"), "a,y\n1,x\n0,z\n").unwrap();
+    let real = "[dataset]\nkind = \"csv\"\npath = \"t.csv\"\nlabel = \"y\"\n\
+                columns.a = { kind = \"real\", low = 0, high = 9 }\n";
+    std::fs::write(folder.path().join("real.toml"), real).unwrap();
+    let huge = study_with("noise_multipliers = [1.0]", "noise_multipliers = [1e300]");
+    std::fs::write(folder.path().join("noise.toml"), huge).unwrap();
+    let huge = study_with("clipping_norm = 1.0", "clipping_norm = 1e300");
+    std::fs::write(folder.path().join("norm.toml"), huge).unwrap();
+    for command in [
+        "account epsilon --noise-multiplier 1e300 --sampling-rate 1e-300 --steps 1 --delta 1e-5",
+        "account epsilon --noise-multiplier 1e-100 --sampling-rate 1 --steps 1 --delta 1e-5 --accountant rdp",
+        "account epsilon --noise-multiplier 1 --sampling-rate 0.1 --steps 1 --delta 1e300",
+        "account noise --epsilon=-1e300 --sampling-rate 0.1 --steps 1 --delta 1e-5",
+        "data inspect table.toml",
+        "data randomize real.toml --epsilon-per-feature 1e-300 --out o.csv",
+        "run noise.toml --out noise --quiet",
+        "run norm.toml --out norm --quiet",
+    ] {
+        let (_, stdout, stderr) = parts(folder.path(), command);
+        let said = format!("{stdout}{stderr}");
+        let short = ["e300", "e-300", "e299", "e199"].iter().any(|power| said.contains(power));
+        assert!(short, "{command}: {said}");
+        let longest = said.split(|c: char| !c.is_ascii_digit()).map(str::len).max();
+        assert!(longest < Some(20), "{command}: {said}");
+    }
+}
+
+#[test]
+fn a_randomized_table_keeps_its_label_and_can_be_read_as_the_first() {
+    let study = "[dataset]\nkind = \"csv\"\npath = \"t.csv\"\nlabel = \"the \\\"class\\\"\"\n";
+    let folder = with_file("table.toml", study);
+    let table = "label,\"the \"\"class\"\"\"\n0,\"ill, very\"\n1,well\n1,\"ill, very\"\n0,well\n";
+    std::fs::write(folder.path().join("t.csv"), table).unwrap();
+    let randomize = "data randomize table.toml --epsilon-per-feature 50 --seed 1 --out o.csv";
+    let (code, _, stderr) = parts(folder.path(), randomize);
+    assert_eq!(code, Some(0), "{stderr}");
+    // At 50 nats a bit is flipped once in 10^21 draws.
+    let expected =
+        "\"the \"\"class\"\"\",label\n\"ill, very\",0\nwell,1\n\"ill, very\",1\nwell,0\n";
+    assert_eq!(std::fs::read_to_string(folder.path().join("o.csv")).unwrap(), expected);
+    std::fs::rename(folder.path().join("o.csv"), folder.path().join("t.csv")).unwrap();
+    let (code, stdout, stderr) = parts(folder.path(), "data inspect table.toml");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("classes      2 of 2 to 2 records"), "{stdout}");
 }

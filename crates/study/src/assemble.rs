@@ -576,9 +576,9 @@ fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
     };
     let claimed = limit.figure == Figure::ClaimedEpsilon;
     let statement = if claimed {
-        format!("epsilon is at most {}", limit.at_most)
+        format!("epsilon is at most {}", report::plain(limit.at_most))
     } else {
-        format!("{what} at most {}", limit.at_most)
+        format!("{what} at most {}", report::plain(limit.at_most))
     };
     let (outcome, reason) = match found {
         None => (Outcome::Inconclusive, "not measured".to_owned()),
@@ -590,7 +590,7 @@ fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
         Some(found) if claimed => {
             let proved = arm.epsilon_upper.first().map_or(Epsilon::UNBOUNDED, |u| u.value);
             if proved.get() <= limit.at_most {
-                (Outcome::Held, format!("proved at most {:.4}", proved.get()))
+                (Outcome::Held, format!("proved at most {}", report::thousandths_up(proved.get())))
             } else {
                 (Outcome::Inconclusive, format!("measured at least {found:.4}; more was not seen"))
             }

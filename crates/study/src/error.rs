@@ -70,6 +70,16 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A directory with the run of another study.
+    #[error("{}: holds the run of the study `{there}`, and this is the study `{here}`", path.display())]
+    OtherStudy {
+        /// The directory.
+        path: PathBuf,
+        /// Name of the study whose run it holds.
+        there: String,
+        /// Name of the study that was to run.
+        here: String,
+    },
     /// A directory without a finished report.
     #[error("{}: no finished run here", path.display())]
     NoReport {
@@ -122,11 +132,6 @@ impl Error {
     #[must_use]
     pub const fn is_divergence(&self) -> bool {
         matches!(self, Self::Train { source: dosimeter_train::Error::Diverged { .. }, .. })
-    }
-    /// Whether there were too few records for a judgement.
-    #[must_use]
-    pub const fn is_too_few(&self) -> bool {
-        matches!(self, Self::Audit { source: dosimeter_audit::Error::TooFew { .. }, .. })
     }
 }
 

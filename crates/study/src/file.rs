@@ -1,11 +1,13 @@
 //! The study file: TOML, read so that all problems are reported at once.
 use crate::Error;
+use crate::report::plain;
 use crate::source::{Field, Problem, Section, Source};
 use crate::study::{
     Activation, Arm, Audit, Defence, EarlyStopping, Figure, Limit, MembershipRule, OptimizerKind,
     Study, Target,
 };
 use dosimeter_attack::ATTACKS;
+use dosimeter_attack::membership::{ShadowModelSettings, WhiteBoxSettings};
 use dosimeter_data::{DatasetSpec, SplitSpec};
 use dosimeter_privacy::{Generator, NoiseSource, Sampler};
 use std::path::Path;
@@ -19,7 +21,7 @@ macro_rules! fields {
 /// Every field of a study file, in the order of the reference page.
 pub const FIELDS: &[Field] = fields! {
     "" {
-        "name": "text of letters, digits, `-` and `_`", None, "Name of the study.";
+        "name": "text of letters, digits, `-` and `_`", None, "Name of the study. A run directory holds runs of one name.";
         "description": "text", Some("none"), "One or two sentences, shown on the report.";
         "seed": "a whole number from 0 to 9223372036854775807", None, "Root of every seed: splits, membership, weights, replayable noise.";
         "repeats": "a whole number from 1 to 1000", Some("1"), "Independent repetitions; intervals over repeats need at least 2.";
@@ -59,7 +61,7 @@ pub const FIELDS: &[Field] = fields! {
     "arms" {
         "no_dp": "an empty table", Some("none"), "The arm without DP, to override its training; added when absent.";
         "clip_only": "a table", Some("none"), "Clipping without noise.";
-        "central": "a table", Some("none"), "DP training, one arm per noise multiplier.";
+        "central": "a table", Some("none"), "DP training, one arm per noise multiplier; where arms of one noise multiplier differ in their clipping norm, labels name it: `central z=2 C=1`.";
         "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon.";
         "epochs": "a whole number from 1 to 1000000", Some("as the target"), "Override for these arms.";
         "learning_rate": "a number above 0", Some("as the target"), "Override for these arms.";
@@ -84,7 +86,7 @@ pub const FIELDS: &[Field] = fields! {
     "audit" {
         "confidence": "a number above 0.5 and below 1", Some("0.95"), "Of every interval and bound.";
         "delta": "\"1/n\" or a number above 0 and below 1", Some("\"1/n\""), "Of epsilon; a tenth of 1/n is always reported too.";
-        "false_positive_rates": "a list of numbers above 0 and below 1", Some("[0.001, 0.01, 0.1]"), "Where the true-positive rate is reported.";
+        "false_positive_rates": "a list of different numbers above 0 and below 1", Some("[0.001, 0.01, 0.1]"), "Where the true-positive rate is reported.";
     }
     "limits" {
         "arms": "a list of arm labels such as \"central z=2\"", Some("every arm with a guarantee"), "Which arms must hold it.";
@@ -105,9 +107,18 @@ const EPOCHS: u64 = 1_000_000;
 /// # Errors
 /// [`Error::Disk`] if it cannot be read, [`Error::Study`] with every problem in it otherwise.
 pub fn read(file: &Path) -> Result<Study, Error> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|source| Error::Disk { path: file.to_owned(), source })?;
-    check(file, &text).map_err(Error::Study)
+    check(file, &text_of(file)?).map_err(Error::Study)
+}
+
+/// The text of a file; an error names it.
+pub(crate) fn text_of(file: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(file).map_err(|source| Error::Disk { path: file.to_owned(), source })
+}
+
+/// The name of the study in the text of a study file, whatever else is in it.
+pub(crate) fn name_in(text: &str) -> Option<String> {
+    let (table, _) = toml::de::DeTable::parse_recoverable(text);
+    table.get_ref().get("name")?.get_ref().as_str().map(str::to_owned)
 }
 
 /// Checks the text of a study file. Paths in it are relative to the folder of `file`.
@@ -242,87 +253,22 @@ fn most_per_batch(split: Option<SplitSpec>) -> u64 {
 }
 
 fn arms(top: &Section<'_>, target: Option<&Target>, split: Option<SplitSpec>) -> Option<Vec<Arm>> {
-    let positive = |x: f64| x > 0.0;
-    let mut arms: Vec<Arm> = Vec::new();
+    let sections = top.tables("arms", "arms");
+    let mut found: Vec<(&Section<'_>, Arm)> = Vec::new();
     let mut complete = true;
-    for section in top.tables("arms", "arms") {
-        let epochs = section.size("epochs", 1..=EPOCHS, Some(target.map_or(1, |t| t.epochs)));
-        let learning_rate =
-            section.real("learning_rate", positive, Some(target.map_or(1.0, |t| t.learning_rate)));
-        let batch_size = section.size(
-            "batch_size",
-            1..=most_per_batch(split),
-            Some(target.map_or(1, |t| t.batch_size)),
-        );
-        let kinds: Vec<&str> = ["no_dp", "clip_only", "central", "local"]
-            .into_iter()
-            .filter(|k| section.has(k))
-            .collect();
-        let defences: Option<Vec<(String, Defence)>> = match kinds.as_slice() {
-            ["no_dp"] => {
-                section.table("no_dp", "arms.no_dp");
-                Some(vec![("no DP".to_owned(), Defence::NoDp)])
-            }
-            ["clip_only"] => section
-                .table("clip_only", "arms.clip_only")
-                .real("clipping_norm", positive, None)
-                .map(|c| {
-                    vec![("clipping only".to_owned(), Defence::ClipOnly { clipping_norm: c })]
-                }),
-            ["central"] => {
-                let inner = section.table("central", "arms.central");
-                let clipping_norm = inner.real("clipping_norm", positive, None);
-                let noise = inner.reals("noise_multipliers", positive, None);
-                clipping_norm.zip(noise).map(|(clipping_norm, noise)| {
-                    noise
-                        .into_iter()
-                        .map(|noise_multiplier| {
-                            (
-                                format!("central z={}", short(noise_multiplier)),
-                                Defence::Central { clipping_norm, noise_multiplier },
-                            )
-                        })
-                        .collect()
-                })
-            }
-            ["local"] => section
-                .table("local", "arms.local")
-                .reals("epsilons_per_feature", |x| x > 0.0 && x <= 1000.0, None)
-                .map(|epsilons| {
-                    epsilons
-                        .into_iter()
-                        .map(|epsilon_per_feature| {
-                            (
-                                format!("local eps={}", short(epsilon_per_feature)),
-                                Defence::Local { epsilon_per_feature },
-                            )
-                        })
-                        .collect()
-                }),
-            others => {
-                section.report(
-                    "",
-                    format!(
-                        "needs exactly one of `no_dp`, `clip_only`, `central`, `local`, got {}",
-                        if others.is_empty() { "none".to_owned() } else { others.join(" and ") }
-                    ),
-                );
-                None
-            }
-        };
-        let (Some(defences), Some(epochs), Some(learning_rate), Some(batch_size)) =
-            (defences, epochs, learning_rate, batch_size)
-        else {
-            complete = false;
-            continue;
-        };
-        for (setting, defence) in defences {
-            if arms.iter().any(|a| a.setting == setting) {
-                section.report("", format!("a second arm called `{setting}`"));
-            }
-            arms.push(Arm { setting, defence, epochs, learning_rate, batch_size });
+    for section in &sections {
+        match arms_of(section, target, split) {
+            Some(arms) => found.extend(arms.into_iter().map(|arm| (section, arm))),
+            None => complete = false,
         }
     }
+    tell_norms_apart(&mut found);
+    for (i, (section, arm)) in found.iter().enumerate() {
+        if found[..i].iter().any(|(_, before)| before.setting == arm.setting) {
+            section.report("", format!("a second arm called `{}`", arm.setting));
+        }
+    }
+    let mut arms: Vec<Arm> = found.into_iter().map(|(_, arm)| arm).collect();
     if complete && !arms.iter().any(|a| a.defence != Defence::NoDp) {
         top.report("arms", "needs at least one arm with `central`, `local` or `clip_only`".into());
     }
@@ -344,6 +290,91 @@ fn arms(top: &Section<'_>, target: Option<&Target>, split: Option<SplitSpec>) ->
         }
     }
     complete.then_some(arms)
+}
+
+/// The arms of one table: one per noise multiplier or epsilon.
+fn arms_of(
+    section: &Section<'_>,
+    target: Option<&Target>,
+    split: Option<SplitSpec>,
+) -> Option<Vec<Arm>> {
+    let epochs = section.size("epochs", 1..=EPOCHS, Some(target.map_or(1, |t| t.epochs)));
+    let learning_rate =
+        section.real("learning_rate", |x| x > 0.0, Some(target.map_or(1.0, |t| t.learning_rate)));
+    let batch_size = section.size(
+        "batch_size",
+        1..=most_per_batch(split),
+        Some(target.map_or(1, |t| t.batch_size)),
+    );
+    let defences = defences(section);
+    let (epochs, learning_rate, batch_size) = (epochs?, learning_rate?, batch_size?);
+    let arm = |(setting, defence)| Arm { setting, defence, epochs, learning_rate, batch_size };
+    Some(defences?.into_iter().map(arm).collect())
+}
+
+fn defences(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
+    let positive = |x: f64| x > 0.0;
+    let kinds: Vec<&str> =
+        ["no_dp", "clip_only", "central", "local"].into_iter().filter(|k| section.has(k)).collect();
+    match kinds.as_slice() {
+        ["no_dp"] => {
+            section.table("no_dp", "arms.no_dp");
+            Some(vec![("no DP".to_owned(), Defence::NoDp)])
+        }
+        ["clip_only"] => {
+            let inner = section.table("clip_only", "arms.clip_only");
+            let clipping_norm = inner.real("clipping_norm", positive, None)?;
+            Some(vec![("clipping only".to_owned(), Defence::ClipOnly { clipping_norm })])
+        }
+        ["central"] => {
+            let inner = section.table("central", "arms.central");
+            let clipping_norm = inner.real("clipping_norm", positive, None);
+            let noise = inner.reals("noise_multipliers", positive, None);
+            let (clipping_norm, noise) = (clipping_norm?, noise?);
+            let arm = |noise_multiplier| {
+                let setting = format!("central z={}", plain(noise_multiplier));
+                (setting, Defence::Central { clipping_norm, noise_multiplier })
+            };
+            Some(noise.into_iter().map(arm).collect())
+        }
+        ["local"] => {
+            let inner = section.table("local", "arms.local");
+            let epsilons = inner.reals("epsilons_per_feature", |x| x > 0.0 && x <= 1000.0, None)?;
+            let arm = |epsilon_per_feature| {
+                let setting = format!("local eps={}", plain(epsilon_per_feature));
+                (setting, Defence::Local { epsilon_per_feature })
+            };
+            Some(epsilons.into_iter().map(arm).collect())
+        }
+        others => {
+            section.report(
+                "",
+                format!(
+                    "needs exactly one of `no_dp`, `clip_only`, `central`, `local`, got {}",
+                    if others.is_empty() { "none".to_owned() } else { others.join(" and ") }
+                ),
+            );
+            None
+        }
+    }
+}
+
+/// Arms of one label that differ in their clipping norm are different settings: the label says it too.
+fn tell_norms_apart(found: &mut [(&Section<'_>, Arm)]) {
+    let norm = |defence| match defence {
+        Defence::ClipOnly { clipping_norm } | Defence::Central { clipping_norm, .. } => {
+            Some(clipping_norm)
+        }
+        Defence::NoDp | Defence::Local { .. } => None,
+    };
+    let before: Vec<(String, Option<f64>)> =
+        found.iter().map(|(_, arm)| (arm.setting.clone(), norm(arm.defence))).collect();
+    for ((_, arm), (setting, own)) in found.iter_mut().zip(&before) {
+        let other = before.iter().any(|(s, norm)| s == setting && norm != own);
+        if let Some(norm) = own.filter(|_| other) {
+            arm.setting.push_str(&format!(" C={}", plain(norm)));
+        }
+    }
 }
 
 fn attacks(
@@ -383,17 +414,14 @@ fn attacks(
     if names.is_empty() {
         section.report("names", "needs at least one attack, got an empty list".to_owned());
     }
-    let settings = dosimeter_attack::Settings {
-        shadow_model: section.deserialize("shadow_model")?,
-        white_box: section.deserialize("white_box")?,
-    };
-    for (key, result) in
-        [("shadow_model", settings.shadow_model.check()), ("white_box", settings.white_box.check())]
-    {
-        if let Err(error) = result {
-            section.report(key, error.to_string());
-        }
-    }
+    let shadow_model = section.deserialize("shadow_model", |s: &ShadowModelSettings| {
+        s.check().map_err(|error| error.to_string())
+    });
+    let white_box = section.deserialize("white_box", |s: &WhiteBoxSettings| {
+        s.check().map_err(|error| error.to_string())
+    });
+    let settings =
+        dosimeter_attack::Settings { shadow_model: shadow_model?, white_box: white_box? };
     known.then(|| (names.into_iter().map(str::to_owned).collect(), settings))
 }
 
@@ -402,6 +430,11 @@ fn audit(section: &Section<'_>) -> Option<Audit> {
     let confidence = section.real("confidence", |x| x > 0.5 && x < 1.0, Some(0.95));
     let delta = section.real_or_word("delta", "1/n", open_unit);
     let rates = section.reals("false_positive_rates", open_unit, Some(vec![0.001, 0.01, 0.1]));
+    for (i, rate) in rates.iter().flatten().enumerate() {
+        if rates.iter().flatten().take(i).any(|before| before.total_cmp(rate).is_eq()) {
+            section.report("false_positive_rates", format!("{} stands there twice", plain(*rate)));
+        }
+    }
     Some(Audit { confidence: confidence?, delta: delta?, false_positive_rates: rates? })
 }
 
@@ -441,7 +474,7 @@ fn limits(top: &Section<'_>, arms: Option<&[Arm]>, audit: Option<&Audit>) -> Opt
             {
                 section.report(
                     "at_fpr",
-                    format!("needs one of audit.false_positive_rates, got {fpr}"),
+                    format!("needs one of audit.false_positive_rates, got {}", plain(fpr)),
                 );
             }
             let at_most = section.real(key, ok, None)?;
@@ -463,7 +496,7 @@ fn dataset(file: &Path, top: &Section<'_>) -> Option<DatasetSpec> {
         top.report("dataset", "missing; needs a table with `kind = \"...\"`".to_owned());
         return None;
     }
-    let mut spec: DatasetSpec = top.deserialize("dataset")?;
+    let mut spec: DatasetSpec = top.deserialize("dataset", |_| Ok(()))?;
     if let Some(path) = spec.path_mut() {
         // `join` keeps absolute paths as they are.
         *path = file.parent().unwrap_or(Path::new("")).join(&*path);
@@ -476,9 +509,12 @@ fn dataset(file: &Path, top: &Section<'_>) -> Option<DatasetSpec> {
 /// # Errors
 /// [`Error::Disk`] if it cannot be read, [`Error::Study`] with every problem of these two.
 pub fn read_dataset(file: &Path) -> Result<(DatasetSpec, u64), Error> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|source| Error::Disk { path: file.to_owned(), source })?;
-    let source = Source::new(file, &text, FIELDS);
+    dataset_in(file, &text_of(file)?)
+}
+
+/// As [`read_dataset`], of the text of a study file.
+pub(crate) fn dataset_in(file: &Path, text: &str) -> Result<(DatasetSpec, u64), Error> {
+    let source = Source::new(file, text, FIELDS);
     let table = source.parse();
     let found = if source.has_problems() {
         None
@@ -490,8 +526,4 @@ pub fn read_dataset(file: &Path) -> Result<(DatasetSpec, u64), Error> {
         Some(found) if !source.has_problems() => Ok(found),
         _ => Err(Error::Study(source.into_problems())),
     }
-}
-/// A number in a label: as people write it, and never with hundreds of zeros.
-fn short(x: f64) -> String {
-    if (1e-4..1e6).contains(&x) { x.to_string() } else { format!("{x:e}") }
 }

@@ -13,6 +13,7 @@ pub mod plan;
 pub mod report;
 pub mod run;
 pub mod session;
+mod sizes;
 mod source;
 pub mod store;
 pub mod study;

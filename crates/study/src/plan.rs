@@ -165,7 +165,7 @@ impl Rate {
 const PLAIN_STEP: f64 = 20.0;
 const NOISY_STEP: f64 = 60.0;
 
-/// Everything that decides a training but its seed's path.
+/// Everything that decides a training; `seed`, `repeat` and `setting` are the path of its seed.
 #[derive(Serialize)]
 struct Ground<'a> {
     version: &'static str,
@@ -176,6 +176,7 @@ struct Ground<'a> {
     membership: MembershipRule,
     seed: u64,
     repeat: u32,
+    setting: &'a str,
     target: &'a Target,
     defence: Defence,
     epochs: usize,
@@ -214,6 +215,7 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
                 membership: study.membership,
                 seed: study.seed,
                 repeat,
+                setting: &arm.setting,
                 target: &study.target,
                 defence: arm.defence,
                 epochs: arm.epochs,

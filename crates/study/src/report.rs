@@ -19,7 +19,7 @@ mod schema;
 pub use contents::*;
 pub use finite::NotFinite;
 pub use json::{from_json, timings_to_json, to_json};
-pub use number::{thousandths_down, thousandths_up};
+pub use number::{plain, thousandths_down, thousandths_up};
 pub use reading::sentences;
 pub use schema::schema;
 

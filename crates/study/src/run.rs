@@ -8,7 +8,7 @@ use crate::plan::{Group, Law, Plan, Stage, Task};
 use crate::report::{Repeat, Report, Timings};
 use crate::store::{Found, Store};
 use crate::study::{Activation, Arm, Defence, MembershipRule, OptimizerKind, Study};
-use crate::{Error, assemble, judge, report};
+use crate::{Error, assemble, judge, report, sizes};
 use dosimeter_attack::knowledge::known_half;
 use dosimeter_attack::query::query;
 use dosimeter_attack::{Access, ModelFacts, ModelSignals, Shadow, View, configured};
@@ -62,17 +62,20 @@ pub(crate) struct Records {
     pub(crate) split: Split,
     pub(crate) membership: Membership,
     /// For early stopping, taken out of the shadow pool; empty without.
-    validation: Vec<RecordId>,
+    pub(crate) validation: Vec<RecordId>,
 }
 impl Records {
     pub(crate) fn draw(study: &Study, dataset: &Dataset, repeat: u32) -> Result<Self, Error> {
         let seed = Seed::root(study.seed).child("repeat").index(u64::from(repeat));
-        let mut split = Split::draw(dataset, study.split, seed.child("split"))?;
+        let mut split = Split::draw(dataset, study.split, seed.child("split"))
+            .map_err(|error| sizes::too_few(study, error))?;
         let membership = membership(study, dataset, &split.candidates, seed.child("membership"));
         let mut validation = Vec::new();
         if let Some(stopping) = study.target.early_stopping {
             let wanted = stopping.records.div_ceil(2);
-            validation = split.shadow_candidates(dataset, wanted, seed.child("validation"))?;
+            validation = split
+                .shadow_candidates(dataset, wanted, seed.child("validation"))
+                .map_err(|error| sizes::too_few_to_validate(study, 2 * wanted, error))?;
             let mut taken = validation.clone();
             taken.sort_unstable();
             split.shadow_pool.retain(|r| taken.binary_search(r).is_err());
@@ -89,6 +92,22 @@ impl Records {
         candidates.extend_from_slice(&self.split.test);
         let member = (0..candidates.len()).map(|i| i < members).collect();
         Membership { candidates, member }
+    }
+    /// The candidates of a shadow model, and which of them it is trained on.
+    pub(crate) fn shadow(
+        &self,
+        study: &Study,
+        dataset: &Dataset,
+        arm: &Arm,
+        shadow: u32,
+    ) -> Result<Membership, Error> {
+        let seed = self.shadow_seed(arm, shadow);
+        let candidates =
+            self.split.shadow_candidates(dataset, study.split.train, seed.child("candidates"))?;
+        Ok(membership(study, dataset, &candidates, seed.child("membership")))
+    }
+    fn shadow_seed(&self, arm: &Arm, shadow: u32) -> Seed {
+        self.arm_seed(arm).child("shadow").index(u64::from(shadow))
     }
     fn arm_seed(&self, arm: &Arm) -> Seed {
         self.seed.child("arm").child(&arm.setting)
@@ -188,9 +207,6 @@ pub fn run(
     let records = (0..study.repeats)
         .map(|repeat| Records::draw(study, dataset, repeat))
         .collect::<Result<Vec<_>, _>>()?;
-    for drawn in &records {
-        check_pool(study, plan, dataset, drawn)?;
-    }
     let progress = plan
         .groups
         .iter()
@@ -224,19 +240,6 @@ pub fn run(
     let stages = order.iter().filter_map(|name| stages.get(name).cloned()).collect();
     let timings = Timings { wall_seconds: start.elapsed().as_secs_f64(), threads, stages };
     Ok((report, timings))
-}
-
-/// Says before any training that the shadow pool is too small.
-fn check_pool(
-    study: &Study,
-    plan: &Plan,
-    dataset: &Dataset,
-    records: &Records,
-) -> Result<(), Error> {
-    if plan.groups.iter().any(|g| !g.shadows.is_empty()) {
-        records.split.shadow_candidates(dataset, study.split.train, records.seed)?;
-    }
-    Ok(())
 }
 
 impl Run<'_> {
@@ -344,13 +347,8 @@ impl Run<'_> {
         let Stage::Shadow { shadow } = task.stage else { return Ok(()) };
         let (arm, records) = self.parts(group);
         self.once(task, || {
-            let seed = records.arm_seed(arm).child("shadow").index(u64::from(shadow));
-            let candidates = records.split.shadow_candidates(
-                self.dataset,
-                self.study.split.train,
-                seed.child("candidates"),
-            )?;
-            let drawn = membership(self.study, self.dataset, &candidates, seed.child("membership"));
+            let seed = records.shadow_seed(arm, shadow);
+            let drawn = records.shadow(self.study, self.dataset, arm, shadow)?;
             let (members, others) = (drawn.members(), drawn.non_members());
             let (graph, ..) = self.fit(group, g, &members, seed.child("fit"), task)?;
             let facts = ModelFacts {

@@ -2,10 +2,9 @@
 use crate::plan::{Plan, Rate, plan};
 use crate::report::{self, Report, Timings};
 use crate::run::{self, Speed, Watch};
-use crate::source::Problem;
 use crate::store::Store;
 use crate::study::Study;
-use crate::{Error, file};
+use crate::{Error, file, sizes};
 use dosimeter_data::{Dataset, RecordId, Seed, datasets};
 use dosimeter_model::kernels;
 use dosimeter_train::Training;
@@ -43,24 +42,27 @@ impl Session {
     /// # Errors
     /// [`Error::NoReport`] if there is no run, otherwise as [`Session::open`].
     pub fn reopen(root: &Path) -> Result<Self, Error> {
-        let text = read_text(&root.join("run.json"))
+        let text = file::text_of(&root.join("run.json"))
             .map_err(|_| Error::NoReport { path: root.to_owned() })?;
         let origin: Origin = serde_json::from_str(&text).map_err(Error::Decode)?;
-        let study = read_text(&root.join("study.toml"))?;
+        let study = file::text_of(&root.join("study.toml"))?;
         Self::of(file::check(&origin.study_file, &study).map_err(Error::Study)?)
     }
     fn of(study: Study) -> Result<Self, Error> {
         let dataset = load(&study)?;
         check_size(&study, &dataset)?;
         let plan = plan(&study, &dataset, kernels::kernel_name(), measured_rate(&study, &dataset))?;
+        sizes::check(&study, &dataset, &plan)?;
         Ok(Self { study, dataset, plan })
     }
     /// Does what is missing and writes `report.json`, `report.html`, the CSV tables and `timings.json`.
     ///
     /// # Errors
-    /// The first thing that went wrong; finished tasks are kept.
+    /// [`Error::OtherStudy`] if the directory holds the run of a study of another name, otherwise the first thing that went
+    /// wrong; finished tasks are kept.
     pub fn run(&self, root: &Path, speed: Speed, watch: &dyn Watch) -> Result<Report, Error> {
         let store = Store::open(root)?;
+        self.refuse_other_study(root)?;
         let origin = Origin { study_file: self.study.file.clone() };
         store.publish("study.toml", self.study.text.as_bytes())?;
         store.publish("run.json", &serde_json::to_vec_pretty(&origin).map_err(Error::Encode)?)?;
@@ -68,6 +70,17 @@ impl Session {
             run::run(&self.study, &self.dataset, &self.plan, &store, speed, watch)?;
         publish(&store, &report, Some(&timings))?;
         Ok(report)
+    }
+    /// A study that was edited keeps its name; one of another name would lose the report that is there.
+    fn refuse_other_study(&self, root: &Path) -> Result<(), Error> {
+        let text = file::text_of(&root.join("study.toml")).unwrap_or_default();
+        match file::name_in(&text) {
+            Some(there) if there != self.study.name => {
+                let (path, here) = (root.to_owned(), self.study.name.clone());
+                Err(Error::OtherStudy { path, there, here })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -77,7 +90,7 @@ impl Session {
 /// What is wrong with the data.
 pub fn load(study: &Study) -> Result<Dataset, Error> {
     let seed = Seed::root(study.seed).child("dataset");
-    Ok(datasets::load(&study.dataset, seed)?)
+    datasets::load(&study.dataset, seed).map_err(|error| study.refused(error))
 }
 
 /// Reads the report of a finished run and writes its pages again.
@@ -86,7 +99,7 @@ pub fn load(study: &Study) -> Result<Dataset, Error> {
 /// [`Error::NoReport`] if there is none, or what is wrong with it.
 pub fn render(root: &Path) -> Result<Report, Error> {
     let report = read_report(root)?;
-    let timings = read_text(&root.join("timings.json"))
+    let timings = file::text_of(&root.join("timings.json"))
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok());
     publish(&Store::open(root)?, &report, timings.as_ref())?;
@@ -99,7 +112,7 @@ pub fn render(root: &Path) -> Result<Report, Error> {
 /// [`Error::NoReport`] if there is none, or what is wrong with it.
 pub fn read_report(root: &Path) -> Result<Report, Error> {
     let path = root.join("report.json");
-    let text = read_text(&path).map_err(|_| Error::NoReport { path: root.to_owned() })?;
+    let text = file::text_of(&path).map_err(|_| Error::NoReport { path: root.to_owned() })?;
     report::from_json(&text).map_err(|source| Error::BadReport { path, source })
 }
 
@@ -119,10 +132,6 @@ fn publish(store: &Store, report: &Report, timings: Option<&Timings>) -> Result<
     store.publish("report.json", report::to_json(report)?.as_bytes())
 }
 
-fn read_text(path: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(path).map_err(|source| Error::Disk { path: path.to_owned(), source })
-}
-
 /// Refuses a network that no machine could train, before something asks for its memory.
 fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
     const MOST_PARAMETERS: u64 = 100_000_000;
@@ -135,13 +144,7 @@ fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
         dataset.width(),
         dataset.classes
     );
-    let field = "target.hidden".to_owned();
-    let line = study
-        .text
-        .lines()
-        .position(|line| line.trim_start().starts_with("hidden"))
-        .map_or(1, |index| index + 1);
-    Err(Error::Study(vec![Problem { file: study.file.clone(), line, field, what }]))
+    Err(study.problem("target.hidden", what))
 }
 
 /// Times one epoch on a few records of the study's own network, for estimates only. A network that cannot be

@@ -19,6 +19,21 @@ pub struct Problem {
     /// What was needed and what was there.
     pub what: String,
 }
+impl Problem {
+    /// A problem of a file that could be parsed, found when it met its data. Of a dotted field that is not in `text` the
+    /// line is that of the innermost table of it that is.
+    pub(crate) fn of(file: &Path, text: &str, field: &str, what: String) -> Self {
+        let (parsed, _) = DeTable::parse_recoverable(text);
+        let (mut table, mut offset) = (parsed.get_ref(), 0);
+        for key in field.split('.') {
+            let Some(value) = table.get(key) else { break };
+            offset = value.span().start;
+            let Some(inner) = value.get_ref().as_table() else { break };
+            table = inner;
+        }
+        Self { file: file.to_owned(), line: line(text, offset), field: field.to_owned(), what }
+    }
+}
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.file.display(), self.line)?;
@@ -69,11 +84,9 @@ impl<'a> Source<'a> {
         table
     }
     pub(crate) fn report(&self, offset: usize, field: &str, what: String) {
-        let before = self.text.get(..offset.min(self.text.len())).unwrap_or(self.text);
-        let line = before.bytes().filter(|b| *b == b'\n').count() + 1;
         self.problems.borrow_mut().push(Problem {
             file: self.file.to_owned(),
-            line,
+            line: line(self.text, offset),
             field: field.to_owned(),
             what,
         });
@@ -233,20 +246,45 @@ impl<'a> Section<'a> {
             whole(v).filter(|n| range.contains(n)).and_then(|n| usize::try_from(n).ok())
         })
     }
-    /// A table that another crate defines. Its reader stops at its first problem.
-    pub(crate) fn deserialize<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+    /// A table that another crate defines and checks. Its reader stops at its first problem and does not always say where: the
+    /// key is found by leaving out one after the other, and the reader is asked again without it.
+    pub(crate) fn deserialize<T: DeserializeOwned>(
+        &self,
+        key: &str,
+        check: impl Fn(&T) -> Result<(), String>,
+    ) -> Option<T> {
+        let read = |value: &Spanned<DeValue<'a>>| {
+            T::deserialize(ValueDeserializer::from(value.clone()))
+                .map_err(|error| error.message().replace('\n', ", "))
+                .and_then(|table| check(&table).map(|()| table))
+        };
         let empty = || Spanned::new(self.offset..self.offset, DeValue::Table(DeTable::new()));
-        let value =
-            self.value(key).map_or_else(empty, |v| Spanned::new(v.span(), v.get_ref().clone()));
-        let at = value.span().start;
-        match T::deserialize(ValueDeserializer::from(value)) {
-            Ok(table) => Some(table),
-            Err(error) => {
-                let offset = error.span().map_or(at, |s| s.start);
-                let what = error.message().replace('\n', ", ");
-                self.source.report(offset, &self.name(key), what);
-                None
+        let mut value = self.value(key).cloned().unwrap_or_else(empty);
+        let (mut whole, mut left_out) = (true, Vec::<Vec<String>>::new());
+        loop {
+            let what = match read(&value) {
+                Ok(table) => return whole.then_some(table),
+                Err(what) => what,
+            };
+            whole = false;
+            let missed = |path: &Vec<String>| path.last().is_some_and(|key| what == missing(key));
+            let path = if let Some(i) = left_out.iter().position(missed) {
+                // Missing because it was wrong and left out. Its table has told all else before.
+                let mut path = left_out.swap_remove(i);
+                path.pop();
+                path
+            } else {
+                let path = culprit(&value, &what, &|value| read(value).err());
+                let name = path.iter().fold(self.name(key), |name, key| format!("{name}.{key}"));
+                let offset = at(&value, &path).map_or(self.offset, |v| v.span().start);
+                self.source.report(offset, &name, what);
+                path
+            };
+            if path.is_empty() {
+                return None;
             }
+            value = without(&value, &path);
+            left_out.push(path);
         }
     }
     fn list<T>(
@@ -320,6 +358,57 @@ impl<'a> Section<'a> {
     }
 }
 
+/// What serde says of a field that is not there.
+fn missing(key: &str) -> String {
+    format!("missing field `{key}`")
+}
+/// The value at a path of keys.
+fn at<'v, 'a>(root: &'v Spanned<DeValue<'a>>, path: &[String]) -> Option<&'v Spanned<DeValue<'a>>> {
+    path.iter().try_fold(root, |value, key| value.get_ref().as_table()?.get(key.as_str()))
+}
+/// A copy that lacks the key at the end of a path.
+fn without<'a>(root: &Spanned<DeValue<'a>>, path: &[String]) -> Spanned<DeValue<'a>> {
+    fn leave_out(value: &mut DeValue<'_>, path: &[String]) {
+        let (DeValue::Table(table), [key, rest @ ..]) = (value, path) else { return };
+        if rest.is_empty() {
+            table.remove(key.as_str());
+        } else if let Some(inner) = table.get_mut(key.as_str()) {
+            leave_out(inner.get_mut(), rest);
+        }
+    }
+    let mut root = root.clone();
+    leave_out(root.get_mut(), path);
+    root
+}
+/// The path to the key without which a reader no longer says `what`; empty if it is about the table itself.
+fn culprit<'a>(
+    root: &Spanned<DeValue<'a>>,
+    what: &str,
+    complains: &dyn Fn(&Spanned<DeValue<'a>>) -> Option<String>,
+) -> Vec<String> {
+    let mut path = Vec::new();
+    while let Some(table) = at(root, &path).and_then(|value| value.get_ref().as_table()) {
+        let mut keys: Vec<String> = table.keys().map(|key| key.get_ref().to_string()).collect();
+        keys.sort_by_key(|key| key == "kind"); // decides how all others are read: suspected last
+        let guilty = keys.into_iter().find(|key| {
+            path.push(key.clone());
+            let now = complains(&without(root, &path));
+            path.pop();
+            let instead = now.as_deref() == Some(&missing(key));
+            now.as_deref() != Some(what) && !(instead && what.starts_with("missing field"))
+        });
+        match guilty {
+            Some(key) => path.push(key),
+            None => break,
+        }
+    }
+    path
+}
+/// The line of a place in a text, from 1.
+fn line(text: &str, offset: usize) -> usize {
+    let before = text.get(..offset).unwrap_or(text);
+    before.bytes().filter(|b| *b == b'\n').count() + 1
+}
 fn whole(value: &DeValue<'_>) -> Option<u64> {
     let integer = value.as_integer()?;
     u64::from_str_radix(integer.as_str(), integer.radix()).ok()

@@ -1,9 +1,11 @@
 //! A study that has been checked: every number in range, every combination possible.
+use crate::Error;
+use crate::source::Problem;
 use dosimeter_attack::Settings as AttackSettings;
 use dosimeter_data::{DatasetSpec, SplitSpec};
 use dosimeter_privacy::NoiseSource;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A checked study. Everything here changes numbers; threads and progress do not, and are elsewhere ([`crate::run::Speed`]).
 #[derive(Debug, Clone)]
@@ -42,6 +44,29 @@ pub struct Study {
     pub audit: Audit,
     /// What must hold for exit code 0.
     pub limits: Vec<Limit>,
+}
+
+impl Study {
+    /// A problem with one of its fields that its data brought to light.
+    pub(crate) fn problem(&self, field: &str, what: String) -> Error {
+        Error::Study(vec![Problem::of(&self.file, &self.text, field, what)])
+    }
+    /// Says with its line which setting the data refused. Other errors of data name their own file.
+    pub(crate) fn refused(&self, error: dosimeter_data::Error) -> Error {
+        refused(&self.file, &self.text, error)
+    }
+}
+
+/// As [`Study::refused`], for a file of which only the `dataset` table was read.
+pub(crate) fn refused(file: &Path, text: &str, error: dosimeter_data::Error) -> Error {
+    match error {
+        dosimeter_data::Error::Setting { setting, needs, have } => {
+            let (field, what) =
+                (format!("dataset.{setting}"), format!("needs {needs}, got {have}"));
+            Error::Study(vec![Problem::of(file, text, &field, what)])
+        }
+        error => error.into(),
+    }
 }
 
 /// How members are drawn among the `2 n` candidates.

@@ -1,4 +1,5 @@
 //! Data sets in and out without a run: generate, inspect, randomize.
+use crate::study::refused;
 use crate::{Error, file};
 use dosimeter_data::datasets::{DatasetSpec, SkewedPurchases};
 use dosimeter_data::{ColumnKind, Dataset, Inputs, Seed, datasets};
@@ -35,8 +36,10 @@ pub struct Facts {
 /// # Errors
 /// Every problem of these, or what is wrong with the data.
 pub fn load(study_file: &Path) -> Result<Dataset, Error> {
-    let (spec, seed) = file::read_dataset(study_file)?;
-    Ok(datasets::load(&spec, Seed::root(seed).child("dataset"))?)
+    let text = file::text_of(study_file)?;
+    let (spec, seed) = file::dataset_in(study_file, &text)?;
+    datasets::load(&spec, Seed::root(seed).child("dataset"))
+        .map_err(|error| refused(study_file, &text, error))
 }
 
 /// Generates Skewed Purchases.
@@ -139,11 +142,12 @@ fn spent(ledger: &Ledger, epsilon_per_feature: Epsilon, replayable: bool) -> Res
     })
 }
 
-/// Writes a data set as CSV: `label`, then one column per column; numbers back on their public scale.
+/// Writes a data set as CSV: the label under its name `label`, then one column per column; numbers back on their public scale,
+/// classes and categories as their file called them.
 ///
 /// # Errors
 /// What the writer says.
-pub fn write_csv(dataset: &Dataset, out: &mut dyn Write) -> std::io::Result<()> {
+pub fn write_csv(dataset: &Dataset, label: &str, out: &mut dyn Write) -> std::io::Result<()> {
     let quoted = |name: &str| {
         if name.contains([',', '"', '\n', '\r']) {
             format!("\"{}\"", name.replace('"', "\"\""))
@@ -151,7 +155,7 @@ pub fn write_csv(dataset: &Dataset, out: &mut dyn Write) -> std::io::Result<()> 
             name.to_owned()
         }
     };
-    let mut line = String::from("label");
+    let mut line = quoted(label);
     for column in &dataset.columns {
         line.push(',');
         line.push_str(&quoted(&column.name));
@@ -164,7 +168,7 @@ pub fn write_csv(dataset: &Dataset, out: &mut dyn Write) -> std::io::Result<()> 
     };
     for (record, label) in dataset.labels.iter().enumerate() {
         line.clear();
-        line.push_str(&label.to_string());
+        line.push_str(&quoted(&dataset.class_names[*label as usize]));
         for column in &dataset.columns {
             line.push(',');
             let first = column.first_input;

@@ -3,6 +3,7 @@ use crate::Error;
 use crate::judge::{deltas, evidence};
 use crate::packed::{self, unpack};
 use crate::plan::{Group, Law, Stage, Task};
+use crate::report::{plain, thousandths_down, thousandths_up};
 use crate::run::{Records, TrainedFacts};
 use crate::session::Session;
 use crate::store::{Found, Store, TaskId};
@@ -144,7 +145,7 @@ fn through(
     let arm = &study.arms[group.arm];
     let place = format!("{}, repeat {}", arm.setting, group.repeat);
     if let Defence::Local { epsilon_per_feature } = arm.defence {
-        let what = format!("{place}: each feature at {epsilon_per_feature} nats");
+        let what = format!("{place}: each feature at {} nats", plain(epsilon_per_feature));
         walk.step("randomize locally", what, None);
     }
     let trained = walk.read(&group.train)?;
@@ -217,11 +218,13 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
         match arm.defence {
             Defence::NoDp => {}
             Defence::ClipOnly { clipping_norm } | Defence::Central { clipping_norm, .. } => {
-                let what = format!("{place}: each record's gradient clipped to {clipping_norm}");
+                let what =
+                    format!("{place}: each record's gradient clipped to {}", plain(clipping_norm));
                 walk.step("bound", what, ledger);
             }
             Defence::Local { epsilon_per_feature } => {
-                let what = format!("{place}: each feature once, at {epsilon_per_feature} nats");
+                let what =
+                    format!("{place}: each feature once, at {} nats", plain(epsilon_per_feature));
                 walk.step("release", what, ledger);
             }
         }
@@ -231,7 +234,11 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
             walk.step("sample", format!("{place}: Poisson batches at rate {rate}"), ledger);
             walk.step(
                 "release",
-                format!("{place}: {} steps of Gaussian noise {noise_multiplier}", facts.steps),
+                format!(
+                    "{place}: {} steps of Gaussian noise {}",
+                    facts.steps,
+                    plain(noise_multiplier)
+                ),
                 ledger,
             );
         }
@@ -241,7 +248,7 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
             let value = if upper.value.is_unbounded() {
                 "unbounded".to_owned()
             } else {
-                format!("{:.4}", upper.value.get())
+                thousandths_up(upper.value.get())
             };
             let what = format!(
                 "{place}: epsilon_upper {value} at delta {:e} by {}",
@@ -252,9 +259,9 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
         for attack in &repeat.attacks {
             for lower in &attack.epsilon_lower {
                 let what = format!(
-                    "{place}: {} shows epsilon_lower {:.4} at delta {delta:e} by {}",
+                    "{place}: {} shows epsilon_lower {} at delta {delta:e} by {}",
                     attack.attack,
-                    lower.value.get(),
+                    thousandths_down(lower.value.get()),
                     lower.bound
                 );
                 walk.step("measure", what, Some(&group.judge.id));

@@ -4,37 +4,10 @@
 use dosimeter_study::plan::Task;
 use dosimeter_study::run::{Silent, Speed, Watch};
 use dosimeter_study::{Error, Session, Store, report};
+use dosimeter_testing::STUDY;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-const STUDY: &str = r#"name = "tiny"
-seed = 3
-repeats = 2
-[dataset]
-kind = "skewed-purchases"
-classes = 4
-train_records = 400
-test_records = 100
-[split]
-train = 40
-test = 40
-[target]
-hidden = [8]
-learning_rate = 0.02
-batch_size = 10
-epochs = 4
-[shadows]
-count = 2
-[[arms]]
-central = { noise_multipliers = [1.0], clipping_norm = 1.0 }
-[[arms]]
-local = { epsilons_per_feature = [1.0] }
-[attacks]
-names = ["loss_threshold", "shadow_model", "white_box"]
-shadow_model = { epochs = 3 }
-white_box = { filters = 4, epochs = 2 }
-"#;
 
 fn study(folder: &Path) -> PathBuf {
     let file = folder.join("tiny.toml");

@@ -49,6 +49,36 @@ fn a_grid_becomes_one_arm_per_value_with_the_arm_without_dp_first() {
 }
 
 #[test]
+fn arms_of_one_noise_and_several_clipping_norms_are_told_apart_by_their_labels() {
+    let settings = |arms: &str| -> Vec<String> {
+        let study = check(Path::new("small.toml"), &format!("{GOOD}{arms}")).unwrap();
+        study.arms.into_iter().map(|a| a.setting).collect()
+    };
+    let other = "[[arms]]\ncentral = { noise_multipliers = [2.5, 3], clipping_norm = 0.5 }\n";
+    assert_eq!(
+        settings(other),
+        [
+            "no DP",
+            "central z=1",
+            "central z=2.5 C=1",
+            "local eps=0.5",
+            "central z=2.5 C=0.5",
+            "central z=3"
+        ]
+    );
+    let clipping = |norm: &str| format!("[[arms]]\nclip_only = {{ clipping_norm = {norm} }}\n");
+    assert_eq!(settings(&clipping("1"))[4..], ["clipping only"]);
+    assert_eq!(
+        settings(&(clipping("1") + &clipping("1e9")))[4..],
+        ["clipping only C=1", "clipping only C=1e9"]
+    );
+    // The same noise and norm, but other epochs: the label would not say what differs.
+    let same = "[[arms]]\ncentral = { noise_multipliers = [1], clipping_norm = 1 }\nepochs = 9\n";
+    let found = problems(&format!("{GOOD}{same}"));
+    assert_eq!(found, ["studies/small.toml:23: arms[3]: a second arm called `central z=1`"]);
+}
+
+#[test]
 fn an_arm_without_dp_that_is_asked_for_is_moved_to_the_front_and_not_doubled() {
     let study =
         check(Path::new("small.toml"), &format!("{GOOD}[[arms]]\nno_dp = {{}}\nepochs = 50\n"))
@@ -155,6 +185,11 @@ fn every_kind_of_mistake_is_named_with_its_line() {
         ),
         ("kind = \"skewed-purchases\"", "kind = \"purchse\"", ""),
         (
+            "[shadows]",
+            "[audit]\nfalse_positive_rates = [0.1, 0.01, 1e-1]\n[shadows]",
+            "studies/small.toml:17: audit.false_positive_rates: 0.1 stands there twice",
+        ),
+        (
             "count = 2",
             "count = 0",
             "studies/small.toml:1: attacks.names: `shadow_model` needs at least 1 shadow models, got shadows.count = 0",
@@ -196,6 +231,45 @@ fn all_problems_are_reported_at_once_in_the_order_of_their_lines() {
     assert!(found[4].ends_with("did you mean `loss_threshold`?"), "{}", found[4]);
 }
 
+/// Tables that other crates read: they stop at their first problem and know no lines.
+#[test]
+fn all_problems_of_the_data_and_of_an_attack_are_reported_at_once() {
+    let text = GOOD.replace(
+        "kind = \"skewed-purchases\"\nclasses = 10\ntrain_records = 1000\ntest_records = 300\n",
+        "kind = \"csv\"\npath = 3\nlabel = \"y\"\ncolour = 1\nheader = \"no\"\n\
+         [dataset.columns.age]\nkind = \"real\"\nlow = \"a\"\nhigh = \"b\"\n\
+         [dataset.columns.size]\nkind = \"real\"\nlow = 1\n\
+         [dataset.columns.town]\nkind = \"town\"\n",
+    ) + "[attacks]\nwhite_box = { filters = 0, epochs = \"x\", dropout = 2 }\nshadow_model = { hiden = 3 }\n";
+    let found = problems(&text);
+    let places: Vec<&str> =
+        found.iter().map(|p| &p[..p.match_indices(": ").nth(1).unwrap().0]).collect();
+    assert_eq!(
+        places,
+        [
+            "studies/small.toml:5: dataset.path",
+            "studies/small.toml:7: dataset.colour",
+            "studies/small.toml:8: dataset.header",
+            "studies/small.toml:11: dataset.columns.age.low",
+            "studies/small.toml:12: dataset.columns.age.high",
+            "studies/small.toml:13: dataset.columns.size",
+            "studies/small.toml:17: dataset.columns.town.kind",
+            "studies/small.toml:34: attacks.white_box.dropout",
+            "studies/small.toml:34: attacks.white_box.epochs",
+            "studies/small.toml:34: attacks.white_box.filters",
+            "studies/small.toml:35: attacks.shadow_model.hiden",
+        ],
+        "{found:#?}"
+    );
+    assert!(found[5].ends_with("missing field `high`"), "{}", found[5]);
+    let missing = problems(
+        &GOOD
+            .replace("kind = \"skewed-purchases\"\n", "kind = \"csv\"\npath = \"x\"\n")
+            .replace("classes = 10\ntrain_records = 1000\ntest_records = 300\n", ""),
+    );
+    assert_eq!(missing, ["studies/small.toml:3: dataset: missing field `label`"]);
+}
+
 #[test]
 fn broken_toml_is_refused_with_its_line_and_nothing_else_is_said() {
     let found = problems("name = \"x\"\nseed = = 3\n");
@@ -231,4 +305,38 @@ fn the_studies_in_the_repository_are_right() {
         }
     }
     assert!(checked >= 6, "only {checked} studies found");
+}
+
+/// A whole study is read as it stands, `[[limits]]` behind a study, and a `[dataset]` in place of the data of one.
+#[test]
+fn every_example_in_the_documentation_is_right() {
+    let root = dosimeter_testing::workspace();
+    let mut pages = vec![root.join("README.md")];
+    for folder in ["docs", "docs/guide", "docs/reference", "docs/concepts", "docs/decisions"] {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap();
+        pages.extend(
+            entries.map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "md")),
+        );
+    }
+    let (mut whole, mut parts) = (0, 0);
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in text.split("```toml\n").skip(1) {
+            let example = block.split("```").next().unwrap();
+            let generated = "[dataset]\nkind = \"skewed-purchases\"\nclasses = 10\ntrain_records = 1000\ntest_records = 300\n";
+            let study = if example.contains("[target]") {
+                whole += 1;
+                example.to_owned()
+            } else if example.starts_with("[dataset]\n") {
+                parts += 1;
+                GOOD.replace(generated, example)
+            } else {
+                parts += 1;
+                format!("{}{example}", GOOD.replace("[1, 2.5]", "[1, 2]"))
+            };
+            let found = problems(&study);
+            assert!(found.is_empty(), "{}:\n{example}\n{found:#?}", page.display());
+        }
+    }
+    assert!(whole >= 1 && parts >= 9, "only {whole} whole studies and {parts} parts found");
 }

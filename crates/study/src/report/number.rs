@@ -27,16 +27,25 @@ pub(super) fn at_least(x: Epsilon) -> String {
     if x.is_unbounded() { "unbounded".into() } else { written(x.get(), down) }
 }
 
+/// From here on a number has no decimals that matter, and soon more digits than a line.
+const HUGE: f64 = 1e9;
+
+/// A number as people write it, exactly, and never with hundreds of digits.
+#[must_use]
+pub fn plain(x: f64) -> String {
+    if x == 0.0 || (1e-4..1e6).contains(&x.abs()) { x.to_string() } else { format!("{x:e}") }
+}
+
 /// A proved bound with three decimals, as lines of text show it: rounded up.
 #[must_use]
 pub fn thousandths_up(x: f64) -> String {
-    format!("{:.3}", up(x * 1e3) / 1e3)
+    if x >= HUGE { plain(x) } else { format!("{:.3}", up(x * 1e3) / 1e3) }
 }
 
 /// A measured bound with three decimals: rounded down.
 #[must_use]
 pub fn thousandths_down(x: f64) -> String {
-    format!("{:.3}", down(x * 1e3) / 1e3)
+    if x >= HUGE { plain(x) } else { format!("{:.3}", down(x * 1e3) / 1e3) }
 }
 
 /// Up to a whole number, forgiving one part in 10^9: 300 in floating point is 300.
@@ -157,6 +166,23 @@ mod tests {
         assert_eq!(count(999), "999");
         assert_eq!(short(1e-5), "1e\u{2212}5");
         assert_eq!(short(0.01), "0.01");
+    }
+
+    #[test]
+    fn no_number_takes_more_than_a_line() {
+        for (x, exact, up, down) in [
+            (0.0, "0", "0.000", "0.000"),
+            (0.5, "0.5", "0.500", "0.500"),
+            (999_999.5, "999999.5", "999999.500", "999999.500"),
+            (1e300, "1e300", "1e300", "1e300"),
+            (1e-300, "1e-300", "0.001", "0.000"),
+        ] {
+            assert_eq!(
+                [plain(x), thousandths_up(x), thousandths_down(x)],
+                [exact, up, down],
+                "{x:e}"
+            );
+        }
     }
 
     #[test]

@@ -255,3 +255,88 @@ fn gaussians(width: usize, values: &[f32], fold: &Fold) -> Vec<[f64; 3]> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosimeter_data::BitMatrix;
+
+    #[track_caller]
+    fn near(got: f64, wanted: f64) {
+        assert!((got - wanted).abs() < 1e-12, "got {got}, wanted {wanted}");
+    }
+
+    fn fold(members: &[u32], non_members: &[u32]) -> Fold {
+        let of = |ids: &[u32], kind: bool| -> Fold {
+            ids.iter().map(|id| (RecordId(*id), kind)).collect()
+        };
+        [of(members, true), of(non_members, false)].concat()
+    }
+
+    /// Three members and two non-members, one added to each count and two to each total:
+    /// label 0: 2 and 0, so (3/5) / (1/4) = 2.4; label 1: 1 and 2, so (2/5) / (3/4) = 8/15;
+    /// bit 0 set or clear as label 0 or 1; bit 65 set: 1 and 1, so (2/5) / (2/4) = 0.8, clear: (3/5) / (2/4) = 1.2;
+    /// each of the 68 bits that nobody has: (4/5) / (3/4) = 16/15.
+    #[test]
+    fn bits_and_label_add_up_their_smoothed_log_odds() {
+        let words = vec![1, 2, 1, 0, 0, 0, 0, 0, 0, 2];
+        let bits = BitMatrix { rows: 5, width: 70, words };
+        let data = Dataset::from_bits("made", bits, vec![0, 0, 1, 1, 1], 2).unwrap();
+        let classifier = Classifier::fit(&data, &fold(&[0, 1, 2], &[3, 4]));
+        let others = 68.0 * (16.0_f64 / 15.0).ln();
+        near(classifier.score(&data, RecordId(0)), (2.4_f64 * 2.4 * 0.8).ln() + others);
+        near(classifier.score(&data, RecordId(1)), (2.4_f64 * 2.4 * 1.2).ln() + others);
+        let rare = 8.0_f64 / 15.0;
+        near(classifier.score(&data, RecordId(3)), (rare * rare * 1.2).ln() + others);
+        near(classifier.score(&data, RecordId(4)), (rare * rare * 0.8).ln() + others);
+    }
+
+    /// First input: members 1 and 3 (mean 2, variance 1), non-members 4 and 8 (6, 4). Second: never varies. Third: members 0 and
+    /// 0, non-members 0 and 20 (10, 100); pooled 75, so the members' variance is lifted to a hundredth of it, 0.75.
+    #[test]
+    fn reals_add_up_their_log_ratios_of_two_normal_densities() {
+        let values = vec![1.0, 7.0, 0.0, 3.0, 7.0, 0.0, 4.0, 7.0, 0.0, 8.0, 7.0, 20.0];
+        let data = Dataset::from_reals("made", 3, values, vec![0; 4], 1).unwrap();
+        let classifier = Classifier::fit(&data, &fold(&[0, 1], &[2, 3]));
+        let log_density = |x: f64, mean: f64, variance: f64| {
+            -0.5 * ((x - mean).powi(2) / variance + variance.ln())
+        };
+        for (row, first, third) in [(0, 1.0, 0.0), (1, 3.0, 0.0), (2, 4.0, 0.0), (3, 8.0, 20.0)] {
+            let wanted = log_density(first, 2.0, 1.0) - log_density(first, 6.0, 4.0)
+                + log_density(third, 0.0, 0.75)
+                - log_density(third, 10.0, 100.0);
+            near(classifier.score(&data, RecordId(row)), wanted);
+        }
+    }
+
+    #[test]
+    fn both_halves_get_their_share_of_either_kind_and_every_record_once() {
+        let records: Vec<RecordId> = (0..14).map(RecordId).collect();
+        let member: Vec<bool> = (0..14).map(|i| i < 9).collect();
+        let folds = halves(&records, &member, Seed::root(1)).unwrap();
+        let kinds = |fold: &Fold| {
+            let members = fold.iter().filter(|row| row.1).count();
+            (members, fold.len() - members)
+        };
+        assert_eq!(folds.each_ref().map(kinds), [(5, 3), (4, 2)]);
+        let mut all = folds.concat();
+        all.sort_unstable();
+        let wanted: Fold = records.iter().copied().zip(member.iter().copied()).collect();
+        assert_eq!(all, wanted);
+        assert_ne!(folds, halves(&records, &member, Seed::root(2)).unwrap());
+    }
+
+    /// Members have the one bit, non-members have not: told apart without a mistake in both halves.
+    #[test]
+    fn a_bit_that_is_membership_is_found_and_every_record_counted() {
+        let member: Vec<bool> = (0..20).map(|i| i < 12).collect();
+        let words = member.iter().map(|m| u64::from(*m)).collect();
+        let data =
+            Dataset::from_bits("made", BitMatrix { rows: 20, width: 1, words }, vec![0; 20], 1)
+                .unwrap();
+        let records: Vec<RecordId> = (0..20).map(RecordId).collect();
+        let found = baseline(&data, &records, &member, 0.95, Seed::root(1)).unwrap();
+        near(found.auc.value, 1.0);
+        assert_eq!((found.members, found.non_members, found.told_apart), (12, 8, true));
+    }
+}

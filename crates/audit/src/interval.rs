@@ -181,3 +181,18 @@ pub(crate) fn percentile(
         confidence,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 200 values, an eighth cut off on each side: the 25 lowest and the 25 highest are outside.
+    #[test]
+    fn the_middle_three_quarters_leave_an_eighth_on_each_side() {
+        let values: Vec<f64> = (0..200).rev().map(f64::from).collect();
+        let interval = percentile(7.0, values, 0.75).unwrap();
+        assert!((interval.value - 7.0).abs() < 1e-15);
+        assert!((interval.low - 25.0).abs() < 1e-15, "{interval:?}");
+        assert!((interval.high - 174.0).abs() < 1e-15, "{interval:?}");
+    }
+}

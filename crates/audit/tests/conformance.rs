@@ -308,6 +308,75 @@ fn more_guesses_than_candidates_are_cut_down() {
     near(shown(99, 99).value, 0.0, 0.0);
 }
 
+/// Every other record by rank chooses, the rest are tested: 200 records leave 100 of each.
+#[test]
+fn half_of_the_records_choose_the_guessing_rule_that_the_other_half_is_tested_by() {
+    let split_rule = OneRun { guesses: Guesses::Split };
+    let shown = |member: &[bool]| {
+        let scores: Vec<f64> = (0..member.len()).map(|i| -(i as f64)).collect();
+        split_rule.epsilon_lower(&roc(&scores, member), &conditions(0.0, Draw::FairCoins)).unwrap()
+    };
+    // All right: the two halves guess all 100, which is 3.49297 at 0.05 with nothing paid for the choice.
+    let all: Vec<bool> = (0..200).map(|i| i < 100).collect();
+    let found = shown(&all);
+    near(found.value, 3.49297, 6e-6);
+    near(found.largest_possible, found.value, 1e-9);
+    assert!(found.found_at.starts_with("100 of 100 guesses right"), "{}", found.found_at);
+    // Only the top quarter leaks, below it two members follow two non-members: the 25 highest of each half are all members,
+    // and q^25 = 0.05 at epsilon = ln(q / (1 - q)).
+    let top: Vec<bool> = (0..200).map(|i| i < 50 || i % 4 >= 2).collect();
+    let found = shown(&top);
+    let q = 0.05_f64.powf(1.0 / 25.0);
+    near(found.value, (q / (1.0 - q)).ln(), 1e-8);
+    assert!(found.found_at.starts_with("25 of 25 guesses right"), "{}", found.found_at);
+}
+
+#[test]
+fn a_bound_that_shows_nothing_names_no_place_where_it_found_it() {
+    let roc = split(&evenly(0.0, 1.0, 50), &evenly(0.5, 1.5, 50));
+    for bound in BOUNDS {
+        let lower = bound.epsilon_lower(&roc, &conditions(1e-5, Draw::FairCoins)).unwrap();
+        near(lower.value, 0.0, 0.0);
+        assert!(lower.found_at.ends_with("shows anything"), "{}", lower.found_at);
+    }
+    let all = Conditions::new(Delta::new(1.0).unwrap());
+    assert!(BOUNDS[0].epsilon_lower(&roc, &all).is_err());
+}
+
+/// Without any spread the limit is that of 3 disjoint pairs: all lost has probability 0.025 where each is lost with 0.025^(1/3).
+#[test]
+fn an_area_without_spread_has_the_exact_limits_of_disjoint_pairs() {
+    let all = 0.025_f64.cbrt();
+    for (roc, low, high) in [
+        (split(&[5.0, 6.0, 7.0], &[0.0, 1.0, 2.0, 3.0, 4.0]), all, 1.0),
+        (split(&[0.0, 1.0, 2.0], &[3.0, 4.0, 5.0, 6.0, 7.0]), 0.0, 1.0 - all),
+        (split(&[1.0; 5], &[1.0; 3]), 0.5 * all, 1.0 - 0.5 * all),
+        (split(&[5.0], &[0.0, 1.0, 2.0]), 0.0, 1.0),
+        (split(&[5.0, 6.0, 7.0], &[0.0]), 0.0, 1.0),
+    ] {
+        let interval = roc.auc_interval(0.95).unwrap();
+        near(interval.low, low, 1e-14);
+        near(interval.high, high, 1e-14);
+    }
+    // Two of each with one pair lost: areas of the members 1 and 1/2, of the non-members 1 and 1/2, so the variance is 1/8.
+    let interval = split(&[1.0, 3.0], &[0.0, 2.0]).auc_interval(0.95).unwrap();
+    let width = 1.959_963_984_540_054 * 0.125_f64.sqrt() / (0.75 * 0.25);
+    near((interval.high / (1.0 - interval.high)).ln(), 3.0_f64.ln() + width, 1e-10);
+    near((interval.low / (1.0 - interval.low)).ln(), 3.0_f64.ln() - width, 1e-10);
+}
+
+/// None of 4 and all of 4 members accepted: the exact limits have a closed form, 0.025 on each side.
+#[test]
+fn a_rate_has_the_exact_limits_of_its_counts() {
+    let quarter = 0.025_f64.powf(0.25);
+    let all = split(&[2.0; 4], &[1.0; 8]).tpr_at(0.0, 0.95).unwrap();
+    near(all.low, quarter, 1e-14);
+    near(all.high, 1.0, 0.0);
+    let none = split(&[0.0; 4], &[1.0; 8]).tpr_at(0.0, 0.95).unwrap();
+    near(none.low, 0.0, 0.0);
+    near(none.high, 1.0 - quarter, 1e-14);
+}
+
 fn lower(value: f64, delta: f64, relation: Relation) -> EpsilonLower {
     let roc = split(&evenly(0.5, 1.5, 100), &evenly(0.0, 1.0, 100));
     let conditions = Conditions { relation, ..conditions(delta, Draw::FairCoins) };
@@ -354,6 +423,10 @@ fn epsilons_of_different_relations_are_never_compared_silently() {
     assert_eq!(
         compare(&claim(1.0, 0.0, add), &lower(2.5, 0.0, replace)),
         Verdict::Violated { by: 0.5 }
+    );
+    assert_eq!(
+        compare(&claim(0.5, 0.0, add), &lower(1.25, 0.0, replace)),
+        Verdict::Violated { by: 0.25 }
     );
     assert_eq!(compare(&claim(1.0, 0.0, add), &lower(1.5, 0.0, replace)), Verdict::Consistent);
     let verdict = compare(&claim(1.0, 1e-5, add), &lower(2.5, 3.7e-5, replace));

@@ -42,6 +42,12 @@ fn no_right_guess_and_less_than_half_right_show_nothing() {
     }
 }
 
+/// A level of 1 or more refutes everything: the search must end all the same.
+#[test]
+fn a_level_above_one_does_not_search_for_ever() {
+    assert!(epsilon_of_guesses(10, 10, 10, 1.5, 0.0).is_finite());
+}
+
 #[test]
 fn the_p_value_of_all_right_is_q_to_the_power_and_of_none_right_is_one() {
     let q = 1.0 / (1.0 + (-1.0_f64).exp());
@@ -62,6 +68,26 @@ fn clopper_pearson_reproduces_the_reference_values() {
     ] {
         near(epsilon_at_counts((tp, n), (fp, n), 0.05, 1e-5).unwrap(), wanted, 6e-7);
     }
+}
+
+#[test]
+fn counts_that_cannot_be_are_refused_by_name() {
+    for ((tp, members), (fp, non_members), alpha, what) in [
+        ((0, 0), (0, 9), 0.05, "got 0 and 9"),
+        ((0, 9), (0, 0), 0.05, "got 9 and 0"),
+        ((10, 9), (0, 9), 0.05, "true positives must be at most the members, got 10"),
+        ((0, 9), (10, 9), 0.05, "false positives must be at most the non-members, got 10"),
+        ((5, 9), (4, 9), 0.0, "alpha must be strictly between 0 and 1, got 0"),
+        ((5, 9), (4, 9), 1.0, "alpha must be strictly between 0 and 1, got 1"),
+        ((5, 9), (4, 9), f64::NAN, "alpha must be strictly between 0 and 1, got NaN"),
+    ] {
+        let counts = ((tp, members), (fp, non_members));
+        let by_rates = epsilon_at_counts(counts.0, counts.1, alpha, 0.0).unwrap_err();
+        let by_curve = mu_at_counts(counts.0, counts.1, alpha).unwrap_err();
+        assert!(by_rates.to_string().contains(what), "{by_rates}");
+        assert_eq!(by_rates.to_string(), by_curve.to_string());
+    }
+    assert!(epsilon_at_counts((9, 9), (9, 9), 0.05, 0.0).is_ok());
 }
 
 #[test]
@@ -86,6 +112,11 @@ fn the_gaussian_curve_reproduces_the_reference_values() {
     near(delta_of_mu(1.0, 0.0), 0.38292, 6e-6);
     near(delta_of_mu(0.0, 1.0), 0.0, 0.0);
     near(epsilon_of_mu(0.0, 1e-5).unwrap(), 0.0, 0.0);
+    near(epsilon_of_mu(1.0, 1.0).unwrap(), 0.0, 0.0);
+    for (mu, delta) in [(1.0, 0.0), (1.0, 1.5), (1.0, f64::NAN), (-1.0, 0.1), (f64::INFINITY, 0.1)]
+    {
+        assert!(epsilon_of_mu(mu, delta).is_err(), "{mu} {delta}");
+    }
     assert!(epsilon_of_mu(1.0, 0.0).unwrap_err().to_string().contains("in (0, 1], got 0"));
 }
 
@@ -118,6 +149,13 @@ fn repeats_have_a_mean_a_spread_and_a_t_interval() {
     near(interval.low, 2.0 - 4.302653 / 3.0_f64.sqrt(), 1e-6);
     near(interval.high, 2.0 + 4.302653 / 3.0_f64.sqrt(), 1e-6);
     assert_eq!(three.repeats, 3);
+    // Twice the spread, twice the width; the mean moves with the values.
+    let wider = interval::across_repeats(&[2.0, 4.0, 6.0], 0.95).unwrap();
+    near(wider.mean, 4.0, 1e-15);
+    near(wider.standard_deviation.unwrap(), 2.0, 1e-15);
+    let interval = wider.interval.unwrap();
+    near(interval.low, 4.0 - 2.0 * 4.302653 / 3.0_f64.sqrt(), 2e-6);
+    near(interval.high, 4.0 + 2.0 * 4.302653 / 3.0_f64.sqrt(), 2e-6);
     let one = interval::across_repeats(&[1.0], 0.95).unwrap();
     assert!(one.interval.is_none() && one.standard_deviation.is_none());
     assert!(interval::across_repeats(&[], 0.95).is_err());

@@ -151,7 +151,7 @@ impl<'a> Section<'a> {
         debug_assert!(found.is_some(), "{}.{key} is read but not listed", self.kind);
         found.unwrap_or(MISSING)
     }
-    fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+    pub(crate) fn value(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.table?.get(key)
     }
     pub(crate) fn has(&self, key: &str) -> bool {

@@ -9,7 +9,7 @@
 use dosimeter_audit::bounds::{BOUNDS, Conditions, Draw, Guesses, OneRun, bound};
 use dosimeter_audit::null::self_check;
 use dosimeter_audit::verdict::{Claim, Reason, Verdict, compare};
-use dosimeter_audit::{Bound, EpsilonLower, Error, Evidence, Roc, Scores};
+use dosimeter_audit::{Bound, EpsilonLower, Error, Evidence, Roc, Scores, interval};
 use dosimeter_data::{RecordId, Seed};
 use dosimeter_privacy::{Delta, Epsilon, Relation, Unit};
 
@@ -375,6 +375,49 @@ fn a_rate_has_the_exact_limits_of_its_counts() {
     let none = split(&[0.0; 4], &[1.0; 8]).tpr_at(0.0, 0.95).unwrap();
     near(none.low, 0.0, 0.0);
     near(none.high, 1.0 - quarter, 1e-14);
+}
+
+/// Blocks of (members, non-members) from the top: (2, 0), (1, 2), (1, 2).
+#[test]
+fn a_block_too_large_for_the_rate_is_accepted_by_the_share_that_fits() {
+    let roc = split(&[3.0, 3.0, 2.0, 1.0], &[2.0, 2.0, 1.0, 1.0]);
+    // Half of the second block on top of 2 of 4 members, half of the third on top of 3 of 4.
+    near(roc.tpr_at(0.25, 0.95).unwrap().randomised, 0.625, 1e-15);
+    near(roc.tpr_at(0.75, 0.95).unwrap().randomised, 0.875, 1e-15);
+    // 2 of 4 members and 0 of 4 non-members, then 3 of 4 and 2 of 4.
+    near(roc.at_threshold(3.0).advantage(), 0.5, 1e-15);
+    near(roc.at_threshold(2.0).advantage(), 0.25, 1e-15);
+    near(roc.at_threshold(1.0).advantage(), 0.0, 1e-15);
+    near(roc.best_advantage(), 0.5, 1e-15);
+}
+
+/// 2 members above 16 non-members: rates 0 and 1/2 evenly spaced, 1 and 16^(-1/2) logarithmically.
+#[test]
+fn the_curve_is_drawn_at_even_and_at_logarithmic_rates() {
+    let roc = split(&[20.0, 21.0], &evenly(0.0, 16.0, 16));
+    assert_eq!(roc.curve(2), [(0.0, 0.0), (0.0, 1.0), (0.25, 1.0), (0.5, 1.0), (1.0, 1.0)]);
+    // A corner on the straight line between its neighbours is none.
+    assert_eq!(split(&[1.0, 2.0], &[1.0, 2.0]).hull(), [(0.0, 0.0), (1.0, 1.0)]);
+}
+
+/// Two records have two orders; that 64 seeds give only one of them has probability 2^-63.
+#[test]
+fn shuffling_may_leave_membership_as_it_was() {
+    let roc = split(&[1.0], &[0.0]);
+    let kept = (0..64).filter(|seed| roc.shuffled(Seed::root(*seed)) == roc).count();
+    assert!(kept > 0 && kept < 64, "{kept}");
+}
+
+#[test]
+fn scores_and_limits_are_looked_up_as_they_stand() {
+    let scores = Scores::new(&[RecordId(7), RecordId(41)], &[0.5, -2.0]).unwrap();
+    assert_eq!(scores.of(RecordId(41)), Some(-2.0));
+    assert_eq!(scores.of(RecordId(8)), None);
+    let evidence = Evidence::from_arrays(&[0.1, 0.2, 0.3, 0.4], &[false, true, false, false]);
+    assert_eq!(evidence.unwrap().counts(), (1, 3));
+    let interval = interval::clopper_pearson(1, 2, 0.95).unwrap();
+    assert!([interval.low, 0.5, interval.high].iter().all(|x| interval.contains(*x)));
+    assert!(!interval.contains(0.0) && !interval.contains(1.0));
 }
 
 fn lower(value: f64, delta: f64, relation: Relation) -> EpsilonLower {

@@ -275,11 +275,11 @@ mod tests {
 
     /// Three members and two non-members, one added to each count and two to each total:
     /// label 0: 2 and 0, so (3/5) / (1/4) = 2.4; label 1: 1 and 2, so (2/5) / (3/4) = 8/15;
-    /// bit 0 set or clear as label 0 or 1; bit 65 set: 1 and 1, so (2/5) / (2/4) = 0.8, clear: (3/5) / (2/4) = 1.2;
+    /// bit 3 set or clear as label 0 or 1; bit 67 set: 1 and 1, so (2/5) / (2/4) = 0.8, clear: (3/5) / (2/4) = 1.2;
     /// each of the 68 bits that nobody has: (4/5) / (3/4) = 16/15.
     #[test]
     fn bits_and_label_add_up_their_smoothed_log_odds() {
-        let words = vec![1, 2, 1, 0, 0, 0, 0, 0, 0, 2];
+        let words = vec![8, 8, 8, 0, 0, 0, 0, 0, 0, 8];
         let bits = BitMatrix { rows: 5, width: 70, words };
         let data = Dataset::from_bits("made", bits, vec![0, 0, 1, 1, 1], 2).unwrap();
         let classifier = Classifier::fit(&data, &fold(&[0, 1, 2], &[3, 4]));

@@ -6,7 +6,10 @@
     clippy::must_use_candidate,
     reason = "a test may stop at the first surprise, and shows its figures"
 )]
-use dosimeter_audit::bounds::{BOUNDS, Conditions, Draw, Guesses, OneRun, bound};
+use dosimeter_audit::bounds::{
+    BOUNDS, Conditions, Draw, Guesses, OneRun, bound, epsilon_of_guesses, epsilon_of_mu,
+    mu_at_counts,
+};
 use dosimeter_audit::null::self_check;
 use dosimeter_audit::verdict::{Claim, Reason, Verdict, compare};
 use dosimeter_audit::{Bound, EpsilonLower, Error, Evidence, Roc, Scores, interval};
@@ -329,6 +332,28 @@ fn half_of_the_records_choose_the_guessing_rule_that_the_other_half_is_tested_by
     let q = 0.05_f64.powf(1.0 / 25.0);
     near(found.value, (q / (1.0 - q)).ln(), 1e-8);
     assert!(found.found_at.starts_with("25 of 25 guesses right"), "{}", found.found_at);
+    // A leak below 1 counts too: in each half 38 of the 50 highest and 37 of the 50 lowest are guessed rightly.
+    let weak: Vec<bool> = (0..200).map(|i| (i / 2 % 4 != 3) == (i < 100)).collect();
+    let found = shown(&weak);
+    near(found.value, epsilon_of_guesses(100, 100, 75, 0.05, 0.0), 1e-12);
+    assert!(found.value > 0.3 && found.value < 0.9, "{found:?}");
+}
+
+/// 100 of each have 2 * 12 ranks and two limits at each: the public function at one threshold, at 0.05 / 24.
+#[test]
+fn the_gaussian_bound_pays_for_every_threshold() {
+    let roc = split(&evenly(2.0, 3.0, 100), &evenly(0.0, 1.0, 100));
+    let lower =
+        bound("gdp").unwrap().epsilon_lower(&roc, &conditions(1e-5, Draw::FairCoins)).unwrap();
+    let mu = mu_at_counts((100, 100), (0, 100), 0.05 / 24.0).unwrap();
+    near(lower.value, epsilon_of_mu(mu, 1e-5).unwrap(), 2e-9);
+}
+
+/// Study files and reports name bounds by these.
+#[test]
+fn bounds_keep_their_names() {
+    let names: Vec<_> = BOUNDS.iter().map(|bound| bound.name()).collect();
+    assert_eq!(names, ["one-run", "clopper-pearson", "gdp"]);
 }
 
 #[test]
@@ -535,6 +560,8 @@ fn the_self_check_finds_nothing_even_in_scores_that_leak_everything() {
         assert!(finding.found <= 28, "{finding:?}");
         near(finding.allowed, 0.05, 1e-12);
     }
+    // An interval at 95 % that never missed in 200 shuffles would not be counted: 0.95^200 is 4e-5.
+    assert!(check.findings[BOUNDS.len()].found > 0, "{check:?}");
     let pure =
         self_check(&roc, BOUNDS, &conditions(0.0, Draw::FairCoins), 5, Seed::root(1)).unwrap();
     assert!(pure.findings.iter().all(|finding| finding.what != "gdp"));

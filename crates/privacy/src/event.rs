@@ -1,6 +1,7 @@
 //! What was released, as data.
 use crate::guarantee::{Epsilon, LaplaceScale, NoiseMultiplier, SamplingRate};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// One kind of release. Events never change meaning; fields are only added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +41,27 @@ pub enum Event {
     },
     /// A release without noise.
     NonPrivate,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gaussian { noise_multiplier } => {
+                write!(f, "Gaussian noise of multiplier {:?}", noise_multiplier.get())
+            }
+            Self::Laplace { scale } => write!(f, "Laplace noise of scale {:?}", scale.get()),
+            Self::RandomizedResponse { epsilon, categories } => write!(
+                f,
+                "randomized response over {categories} answers at epsilon {:?}",
+                epsilon.get()
+            ),
+            Self::PoissonSampled { sampling_rate, event } => {
+                write!(f, "{event} on a Poisson sample of rate {:?}", sampling_rate.get())
+            }
+            Self::Repeated { event, count } => write!(f, "{event}, {count} times"),
+            Self::NonPrivate => f.write_str("a release without noise"),
+        }
+    }
 }
 
 impl Event {

@@ -1,5 +1,6 @@
 //! Checked numbers of a privacy guarantee.
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A number outside the range its meaning allows.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -130,6 +131,16 @@ pub enum Relation {
     /// Any two inputs of one local randomizer. For additive noise on a vector of norm at most `C` this is
     /// [`Relation::ReplaceOne`]: two inputs differ by up to `2 C`.
     Local,
+}
+
+impl fmt::Display for Relation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AddRemove => "add-remove",
+            Self::ReplaceOne => "replace-one",
+            Self::Local => "local",
+        })
+    }
 }
 
 /// What one privacy unit is.

@@ -283,6 +283,28 @@ fn searches_end_at_epsilon_zero_and_delta_zero() {
 }
 
 /// A filter refused 0.024499999999999997 against a budget of 0.024499999999999987.
+/// The square of 1e155 overflows: the series once lost its infinite terms and said that almost no noise costs nothing.
+#[test]
+fn next_to_no_noise_is_never_cheap() {
+    for accountant in ACCOUNTANTS.iter().filter(|a| a.is_bound()) {
+        for z in [1e-50, 1e-120, 1e-153, 1e-155, 1e-300] {
+            for q in [1e-6, 0.5, 1.0] {
+                for relation in [Relation::AddRemove, Relation::ReplaceOne] {
+                    let ledger = once(Event::gaussian(noise(z)).sampled(rate(q)), 10);
+                    // Ten of ten releases are as good as bare: delta 1e-9 excludes that at any epsilon below 1e9.
+                    if let Ok(epsilon) = accountant.epsilon_upper(&ledger, relation, delta(1e-9)) {
+                        assert!(
+                            epsilon.get() > 1e9,
+                            "{} z {z} q {q} {relation}: {epsilon:?}",
+                            accountant.name()
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_budget_equal_to_the_cost_to_the_last_digit_is_enough() {
     for a in ACCOUNTANTS {

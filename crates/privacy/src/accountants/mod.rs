@@ -24,7 +24,7 @@ use crate::{Delta, Epsilon, Event, Ledger, Relation};
 
 /// An accountant that cannot vouch for an event or relation says so instead of guessing.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("the {accountant} accountant has no theorem for {event:?} under {relation:?}")]
+#[error("the {accountant} accountant has no theorem for {event} under the {relation} relation")]
 pub struct Unsupported {
     /// Who refuses.
     pub accountant: &'static str,

@@ -29,6 +29,9 @@ pub(crate) enum Releases {
     Private(Vec<(Release, u64)>),
 }
 
+/// Sensitivity over standard deviation above which noise counts as none.
+const MOST_MU: f64 = 1e100;
+
 /// Reads a ledger for `relation`; `name` is the accountant that a refusal names.
 pub(crate) fn releases(
     ledger: &Ledger,
@@ -46,6 +49,10 @@ pub(crate) fn releases(
         match one(event, relation).map_err(|()| refused())? {
             One::Nothing => {}
             One::NoGuarantee => return Ok(Releases::NoGuarantee),
+            // Squares and their multiples must stay finite; what is left of the noise is below any number's last bit.
+            One::Release(
+                Release::SampledGaussian { mu, .. } | Release::ReplacedGaussian { mu, .. },
+            ) if mu > MOST_MU => return Ok(Releases::NoGuarantee),
             One::Release(Release::Gaussian { mu }) => mu_squared += count as f64 * mu * mu,
             One::Release(release) => match list.iter_mut().find(|(r, _)| *r == release) {
                 Some((_, times)) => *times = times.saturating_add(count),

@@ -339,6 +339,8 @@ mod tests {
         assert_eq!(kept.len(), 9);
         assert_eq!(kept.last(), Some(&(3906, 0)));
         assert_eq!(pairs(1000, 0.05, 0.5).len(), 1);
+        // 200 * 0.003 = 0.6: three rules at 0.05 / 3 need 35 guesses and the last has 25; two at 0.025 need 23.4 and have 24.
+        assert_eq!(pairs(100, 0.05, 0.003), [(50, 50), (12, 12)]);
         for (top, bottom) in pairs(1_000_000, 0.05, 0.0).into_iter().skip(11) {
             let guesses = top + bottom;
             let shown = epsilon_of_guesses(1_000_000, guesses, guesses, 0.05 / 11.0, 1e-5);

@@ -31,9 +31,10 @@ fn tilts() -> impl Iterator<Item = f64> {
 pub(super) fn epsilon(list: &[(Release, u64)], reversed: bool, delta: f64, floor: f64) -> f64 {
     let mut plan = Plan::new(list, reversed, delta);
     // The Rényi bound alone may settle it.
-    if plan.guess * (1.0 + 1e-6) <= floor {
+    if plan.proved <= floor {
         return floor;
     }
+    let proved = plan.proved;
     let mut best = f64::INFINITY;
     plan.tolerance = SCOUTING;
     if let Some((found, slope)) = plan.compose().map(|l| l.epsilon(plan.tilt, delta)) {
@@ -49,7 +50,7 @@ pub(super) fn epsilon(list: &[(Release, u64)], reversed: bool, delta: f64, floor
     }
     plan.tolerance = TOLERANCE;
     for _ in 0..6 {
-        let Some(lattice) = plan.compose() else { return best };
+        let Some(lattice) = plan.compose() else { break };
         let (found, slope) = lattice.epsilon(plan.tilt, delta);
         // Each pass is a bound of its own. The next one is better if the guesses behind this one were far off: the excess
         // of a stage is count (slope + 1) step^2 / 12, and rounding errors are small only near the loss that the tilt aims at.
@@ -67,7 +68,8 @@ pub(super) fn epsilon(list: &[(Release, u64)], reversed: bool, delta: f64, floor
         }
         plan.tilt = tilt;
     }
-    best
+    // Where numbers leave the range of `f64` the Rényi bound is left.
+    best.min(proved)
 }
 
 /// Delta of all releases in one direction at each of `epsilons`.
@@ -117,6 +119,8 @@ struct Plan {
     tilt: f64,
     /// What epsilon is about.
     guess: f64,
+    /// Rényi's bound on epsilon: loose, but it always exists.
+    proved: f64,
     /// What `-d ln delta / d epsilon` is about.
     slope: f64,
     /// Relative excess of epsilon that each stage may cause.
@@ -135,12 +139,16 @@ impl Plan {
             })
             .collect();
         let (guess, tolerance) = (f64::INFINITY, TOLERANCE);
-        let mut plan = Self { parts, reversed, delta, tilt: 1.0, guess, slope: 1.0, tolerance };
+        let mut plan =
+            Self { parts, reversed, delta, tilt: 1.0, guess, proved: guess, slope: 1.0, tolerance };
         // The Rényi bound and its order: delta <= M(t) e^(-t epsilon) t^t / (1 + t)^(1 + t).
         for t in tilts() {
-            let bound = (plan.log_moment(t) - delta.ln() + t * t.ln() - (1.0 + t) * t.ln_1p()) / t;
+            let moment = plan.log_moment(t);
+            let bound = (moment - delta.ln() + t * t.ln() - (1.0 + t) * t.ln_1p()) / t;
             if bound < plan.guess {
                 (plan.guess, plan.tilt) = (bound, t);
+                // Room for what truncation leaves out (far below 1e-4 of delta) and for the rounding of the moment.
+                plan.proved = bound + (1.1e-4 + 1e-6 * moment.abs()) / t;
             }
         }
         plan.guess = plan.guess.max(1e-9);

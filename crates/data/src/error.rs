@@ -99,6 +99,16 @@ pub enum Error {
         /// What is wrong with it.
         problem: FieldProblem,
     },
+    /// A quoted field that swallows what follows it, or does not end with its quote.
+    #[error("{}, row {row}: the quoted field that begins here {problem}", file.display())]
+    Quotes {
+        /// Which file.
+        file: PathBuf,
+        /// Row in the file where the field begins, counted from 1 (a header is row 1).
+        row: u64,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A line longer than any table has.
     #[error("{}, row {row}: longer than {limit} bytes", file.display())]
     LongLine {

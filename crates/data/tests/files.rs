@@ -489,6 +489,32 @@ fn rows_are_those_of_the_file_even_behind_skipped_and_quoted_lines() {
     assert_eq!(said(&error), "d.csv, row 5, field `x` is neither 0 nor 1");
 }
 #[test]
+fn a_quote_that_swallows_records_is_refused_where_its_field_begins() {
+    let folder = Folder::new();
+    let rows = |from: usize, to: usize, class: &str| -> String {
+        (from..to).map(|i| format!("{},{class}\n", i % 2)).collect()
+    };
+    let (before, after) = (rows(2, 352, "A"), rows(353, 702, "B"));
+    let quoted = after.replace("B", "\"B\"");
+    for (text, row, problem) in [
+        (format!("x,y\n{before}1,\"A\n{after}"), 352, "is not closed before the end of the file"),
+        (format!("x,y\n{before}1,\"A\n{quoted}"), 352, "has text after its closing quote"),
+        ("x,y\n1,A\n1,\"A\"x\n0,B\n".to_owned(), 3, "has text after its closing quote"),
+        ("x,y\n1,A\n1,B\n0,\"".to_owned(), 4, "is not closed before the end of the file"),
+        ("\u{feff}\"x,y\n1,A\n".to_owned(), 1, "is not closed before the end of the file"),
+    ] {
+        let file = folder.write("d.csv", text);
+        let error = read(DatasetSpec::Csv(csv(&file, "y"))).unwrap_err();
+        let expected = format!("d.csv, row {row}: the quoted field that begins here {problem}");
+        assert_eq!(said(&error), expected);
+    }
+    // Doubled quotes, line ends and separators within quotes, spaces behind them, an end without a line end.
+    let file =
+        folder.write("d.csv", "x,y\r\n0,\"a \"\"b\"\"\"\r\n\"1\" ,\"c,\nd\"\n1,e\"f\n0,\"\"\"\"");
+    let data = read(DatasetSpec::Csv(csv(&file, "y"))).unwrap();
+    assert_eq!(data.class_names, ["\"", "a \"b\"", "c,\nd", "e\"f"]);
+}
+#[test]
 fn a_number_column_with_too_many_values_asks_for_bounds_and_text_for_ignoring() {
     let folder = Folder::new();
     let rows = |prefix: &str| -> String {

@@ -31,7 +31,11 @@ fn read(
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .from_reader(ShortLines { text, since_line_end: 0 });
+        .from_reader(Watched {
+            text,
+            since_line_end: 0,
+            quotes: Quotes::new(file, delimiter, table.skip_lines),
+        });
     let schema = Schema {
         file,
         label: Some(&table.label),
@@ -115,19 +119,23 @@ fn skip_line(file: &Path, row: u64, text: &mut dyn BufRead) -> Result<(), Error>
 fn problem(file: &Path, error: csv::Error) -> Error {
     let reason = error.to_string();
     match error.into_kind() {
-        csv::ErrorKind::Io(source) => Error::Read { file: file.to_owned(), source },
+        csv::ErrorKind::Io(source) => match source.downcast::<Error>() {
+            Ok(error) => error,
+            Err(source) => Error::Read { file: file.to_owned(), source },
+        },
         _ => Error::Damaged { file: file.to_owned(), format: "CSV", reason },
     }
 }
 
 const LINE_LIMIT: usize = 64 << 20;
 
-/// Fails rather than letting one endless line fill the memory.
-struct ShortLines<'a> {
+/// Fails rather than letting one endless line fill the memory, or a wrong quote swallow records.
+struct Watched<'a> {
     text: &'a mut dyn BufRead,
     since_line_end: usize,
+    quotes: Quotes<'a>,
 }
-impl Read for ShortLines<'_> {
+impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let have = self.text.read(buffer)?;
         self.since_line_end = match buffer[..have].iter().rposition(|b| *b == b'\n') {
@@ -138,6 +146,129 @@ impl Read for ShortLines<'_> {
             let reason = format!("a line is longer than {LINE_LIMIT} bytes");
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, reason));
         }
+        let checked = if have == 0 && !buffer.is_empty() {
+            self.quotes.end()
+        } else {
+            self.quotes.watch(&buffer[..have])
+        };
+        checked.map_err(std::io::Error::other)?;
         Ok(have)
+    }
+}
+
+/// Follows the quotes beside the `csv` crate, which takes an unclosed field to the end of the file for a field and
+/// text behind a closing quote for a part of it.
+struct Quotes<'a> {
+    file: &'a Path,
+    delimiter: u8,
+    line: u64,
+    /// Where the latest quoted field began.
+    opened: u64,
+    at: At,
+}
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    FileStart,
+    FieldStart,
+    Unquoted,
+    Quoted,
+    /// Behind a quote that closes the field unless another follows.
+    Closed,
+    /// Behind spaces behind the closing quote.
+    Padded,
+}
+impl<'a> Quotes<'a> {
+    const fn new(file: &'a Path, delimiter: u8, skipped: u64) -> Self {
+        Self { file, delimiter, line: skipped + 1, opened: 0, at: At::FileStart }
+    }
+    fn watch(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+        if self.at == At::FileStart {
+            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+            self.at = At::FieldStart;
+        }
+        let inside = matches!(self.at, At::Quoted | At::Closed | At::Padded);
+        if !inside && !bytes.contains(&b'"') {
+            self.line += bytes.iter().filter(|b| **b == b'\n').count() as u64;
+            if let Some(&last) = bytes.last() {
+                self.at = if self.ends_field(last) { At::FieldStart } else { At::Unquoted };
+            }
+            return Ok(());
+        }
+        for &byte in bytes {
+            self.step(byte)?;
+        }
+        Ok(())
+    }
+    const fn ends_field(&self, byte: u8) -> bool {
+        byte == self.delimiter || matches!(byte, b'\n' | b'\r')
+    }
+    fn step(&mut self, byte: u8) -> Result<(), Error> {
+        self.at = match (self.at, byte) {
+            (At::Quoted, b'"') => At::Closed,
+            (At::Quoted, _) | (At::Closed, b'"') => At::Quoted,
+            (_, byte) if self.ends_field(byte) => At::FieldStart,
+            (At::FieldStart, b'"') => {
+                self.opened = self.line;
+                At::Quoted
+            }
+            (At::Closed | At::Padded, byte) if byte.is_ascii_whitespace() => At::Padded,
+            (At::Closed | At::Padded, _) => {
+                return self.refuse("has text after its closing quote");
+            }
+            _ => At::Unquoted,
+        };
+        self.line += u64::from(byte == b'\n');
+        Ok(())
+    }
+    fn end(&self) -> Result<(), Error> {
+        if self.at == At::Quoted {
+            return self.refuse("is not closed before the end of the file");
+        }
+        Ok(())
+    }
+    fn refuse(&self, problem: &'static str) -> Result<(), Error> {
+        Err(Error::Quotes { file: self.file.to_owned(), row: self.opened, problem })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watched(text: &[u8], chunk: usize) -> Result<(), Error> {
+        let mut quotes = Quotes::new(Path::new("f"), b',', 0);
+        text.chunks(chunk).try_for_each(|bytes| quotes.watch(bytes))?;
+        quotes.end()
+    }
+    /// The `csv` crate finds a record behind the text if, and only if, all its quotes are closed.
+    fn is_closed(text: &str) -> bool {
+        let text = format!("{text}\nend");
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(text.as_bytes());
+        reader.byte_records().last().is_some_and(|r| r.is_ok_and(|r| r == vec!["end"]))
+    }
+    #[test]
+    fn quotes_are_followed_as_the_csv_crate_does_however_the_text_is_cut() {
+        let mut unclosed = 0;
+        for number in 0..5_usize.pow(7) {
+            let text: String =
+                (0..7).map(|i| ['"', ',', '\n', 'a', ' '][number / 5_usize.pow(i) % 5]).collect();
+            let whole = watched(text.as_bytes(), 7).map_err(|e| e.to_string());
+            for chunk in [1, 3] {
+                let cut = watched(text.as_bytes(), chunk).map_err(|e| e.to_string());
+                assert_eq!(cut, whole, "{text:?} in pieces of {chunk}");
+            }
+            match whole {
+                Ok(()) => assert!(is_closed(&text), "{text:?}"),
+                Err(e) if e.contains("not closed") => {
+                    unclosed += 1;
+                    assert!(!is_closed(&text), "{text:?}");
+                }
+                Err(_) => {}
+            }
+        }
+        assert!(unclosed > 1_000, "{unclosed}");
     }
 }

@@ -424,7 +424,12 @@ def main():
                 compare.close(f"{where} test accuracy", repeat["test_accuracy"], float((test_logits.argmax(1) == test_labels).mean()), 1e-6)
             for attack in repeat["attacks"]:
                 same = attack["candidate_law"] == "same-law"
-                records, scores = scores_of(read(f"attack {attack['attack']}" + ("" if same else " (test law)")))
+                apart = f"attack {attack['attack']} (test law), {where}" in tasks
+                records, scores = scores_of(read(f"attack {attack['attack']}" + (" (test law)" if apart and not same else "")))
+                if not apart:
+                    # One artifact for both populations: candidates, and test records; members are in both.
+                    keep = [(r in member_of) if same else member_of.get(r, True) for r in records.tolist()]
+                    records, scores = records[keep], scores[keep]
                 judged += 1
                 # Under the test law the non-members are test records, which no coin was drawn for.
                 member = np.array([member_of.get(r, False) for r in records.tolist()])

@@ -44,7 +44,7 @@ pub enum Reason {
         /// Delta measured.
         measured: f64,
     },
-    /// The measured value is above the claim, but it is no valid bound here.
+    /// The measured value is no valid bound here.
     Caveat {
         /// The bound's caveat.
         caveat: String,
@@ -86,9 +86,10 @@ pub enum Verdict {
 ///    a local randomizer hides a record's values, not that there is a record.
 /// 3. The unit must be the same. A claim for a whole [`Unit::Record`] covers its [`Unit::FeatureVector`] when replaced.
 /// 4. The measured delta must be at least the claim's, since a guarantee holds at every larger delta, not at smaller ones.
-/// 5. A lower bound above the claim violates it, unless the bound carries a caveat: then nothing is decided.
-/// 6. If even a perfect attack on as many records could not have shown more than the claim, nothing is decided.
-/// 7. Otherwise both are consistent.
+/// 5. A bound with a caveat decides nothing, above the claim or below it.
+/// 6. A lower bound above the claim violates it.
+/// 7. If even a perfect attack on these members and non-members could not have shown more than the claim, nothing is decided.
+/// 8. Otherwise both are consistent.
 #[must_use]
 pub fn compare(claim: &Claim, measured: &EpsilonLower) -> Verdict {
     let inconclusive = |reason| Verdict::Inconclusive { reason };
@@ -115,11 +116,11 @@ pub fn compare(claim: &Claim, measured: &EpsilonLower) -> Verdict {
             measured: measured.delta.get(),
         });
     }
+    if let Some(caveat) = &measured.caveat {
+        return inconclusive(Reason::Caveat { caveat: caveat.clone() });
+    }
     if measured.value > epsilon {
-        return match &measured.caveat {
-            None => Verdict::Violated { by: measured.value - epsilon },
-            Some(caveat) => inconclusive(Reason::Caveat { caveat: caveat.clone() }),
-        };
+        return Verdict::Violated { by: measured.value - epsilon };
     }
     if measured.largest_possible <= epsilon {
         return inconclusive(Reason::BelowResolution {

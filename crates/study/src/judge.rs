@@ -304,7 +304,7 @@ pub(crate) fn judgement(claim: &Claim, measured: &[dosimeter_audit::EpsilonLower
         verdict::Verdict::Consistent => Judgement {
             verdict: Verdict::Consistent,
             reason: format!(
-                "{lower}, proved at most {claimed}; a perfect attack on so many records would have shown {:.3}",
+                "{lower}, proved at most {claimed}; a perfect attack on these records would have shown {:.3}",
                 measured.largest_possible
             ),
         },
@@ -334,10 +334,10 @@ fn because(reason: &Reason) -> String {
             format!("measured at delta {measured:e}, below the guarantee's {claimed:e}")
         }
         Reason::Caveat { caveat } => {
-            format!("above the guarantee, but not a valid bound here: {caveat}")
+            format!("not a valid bound here: {caveat}")
         }
         Reason::BelowResolution { largest_possible, claimed } => format!(
-            "even a perfect attack on so few records would show {largest_possible:.3}, not more than the {} proved",
+            "even a perfect attack on these records would show {largest_possible:.3}, not more than the {} proved",
             thousandths_up(*claimed)
         ),
         _ => "the comparison decides nothing".to_owned(),

@@ -93,7 +93,7 @@ pub struct EpsilonLower {
     pub assumptions: Vec<String>,
     /// Why the value is no valid bound here, where it is not: an assumption is known to fail or cannot be known.
     pub caveat: Option<String>,
-    /// What a perfect attack on as many records would have shown: nothing above it could be seen.
+    /// What a perfect attack on these members and non-members would have shown: nothing above it could be seen.
     pub largest_possible: f64,
     /// Where the value was found, for people.
     pub found_at: String,

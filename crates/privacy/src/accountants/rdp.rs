@@ -24,7 +24,7 @@ impl Accountant for Rdp {
         "rdp"
     }
     fn what(&self) -> &'static str {
-        "Renyi differential privacy over a grid of orders: a bound a little above pld, and a cross-check of it"
+        "Renyi differential privacy over a grid of orders: a looser bound, and a cross-check of pld"
     }
     fn source(&self) -> &'static str {
         "Mironov, CSF 2017; Mironov, Talwar & Zhang, arXiv:1908.10530"

@@ -1,12 +1,12 @@
 //! The figures of a report.
 use super::figure::{Axis, Panel, Shape, key, tenth};
-use super::number::{at_most, share, short, significant};
+use super::number::{at_least, at_most, share, short, significant};
 use super::reading::{attack_title, ends};
 use super::{
     Arm, ArmKind, AttackSummary, CandidateLaw, Knot, Phi, PhiDefinition, PhiValue, Report,
     RiskTable, Verdict,
 };
-use dosimeter_privacy::{Delta, Relation, ceiling::tpr_ceiling};
+use dosimeter_privacy::{Delta, Epsilon, Relation, ceiling::tpr_ceiling};
 use maud::{Markup, html};
 
 /// Style class and shape of a kind of arm.
@@ -111,17 +111,17 @@ pub(super) fn claimed_proved_measured(report: &Report) -> Markup {
                 text.name x=(f64::midpoint(LABEL, END)) y=(height - 8.0) text-anchor="middle" { "epsilon (nats, logarithmic)" }
                 @for (i, arm) in report.arms.iter().enumerate() {
                     @let y = ROW.mul_add(i as f64, 18.0);
-                    @let lower = arm.strongest().and_then(AttackSummary::lower).map(|l| l.value.get());
+                    @let measured = arm.strongest().and_then(AttackSummary::lower).map(|l| l.value);
                     @let upper = proved(arm);
-                    @let from = x(lower.unwrap_or(0.0));
+                    @let from = x(measured.map_or(0.0, Epsilon::get));
                     @let to = upper.map_or(END - 14.0, x);
                     @let wrong = arm.verdict() == Verdict::Violated;
                     @let class = if wrong { "ceiling" } else { look(arm.kind).0 };
                     @let open = arm.headline().is_some_and(|u| u.relation == Relation::Local) || upper.is_none();
                     g class=(class) {
                         title {
-                            (arm.setting) ": measured " (lower.map_or_else(|| "nothing".to_owned(), |l| format!("at least {}", significant(l))))
-                            ", proved " (upper.map_or_else(|| "nothing".to_owned(), |u| format!("at most {}", significant(u)))) ", " (arm.verdict().title())
+                            (arm.setting) ": measured " (measured.map_or_else(|| "nothing".to_owned(), |l| format!("at least {}", at_least(l))))
+                            ", proved " (arm.headline().filter(|u| !u.value.is_unbounded()).map_or_else(|| "nothing".to_owned(), |u| format!("at most {}", at_most(u.value)))) ", " (arm.verdict().title())
                         }
                         text.row x=(LABEL - 8.0) y=(y + 4.0) text-anchor="end" { (arm.setting) }
                         rect class={ "range" @if open { " open" } } x=(tenth(from.min(to))) y=(y - 5.0) width=(tenth((to - from).abs())) height="10" {}

@@ -14,6 +14,16 @@ pub enum FieldProblem {
     /// A number was needed.
     #[error("is not a number")]
     NotANumber,
+    /// Text, in a column nobody described.
+    #[error(
+        "is text, the rows before it hold numbers; correct it or declare the column a category"
+    )]
+    TextAmongNumbers,
+    /// A number, in a column nobody described.
+    #[error(
+        "is a number, the rows before it hold text; correct those or declare the column a category"
+    )]
+    NumberAmongText,
     /// NaN or an infinity.
     #[error("is not finite")]
     NotFinite,
@@ -51,6 +61,13 @@ pub enum FieldProblem {
     /// A nested or binary Parquet value.
     #[error("is neither a number, a boolean nor text")]
     NotATableValue,
+}
+
+impl FieldProblem {
+    /// Why a field is no number where the rows before it made the column one of numbers.
+    pub(crate) fn among_numbers(self) -> Self {
+        if self == Self::NotANumber { Self::TextAmongNumbers } else { self }
+    }
 }
 
 /// Why data could not be loaded or divided.
@@ -313,6 +330,14 @@ pub enum Error {
         of: &'static str,
         /// How many there are.
         have: usize,
+    },
+    /// A Parquet file under a compression that is not read.
+    #[error("{}: compressed by {have}; needs no compression, snappy, gzip or zstd", file.display())]
+    Codec {
+        /// Which file.
+        file: PathBuf,
+        /// Parquet's name of its compression.
+        have: String,
     },
     /// This build cannot read the format.
     #[error("this build reads no {format} (built without the `{format}` feature)")]

@@ -229,16 +229,19 @@ fn truncated_gzip_is_an_error_naming_the_file() {
 #[test]
 fn a_missing_file_and_a_folder_are_errors_naming_them() {
     let folder = Folder::new();
-    for path in [folder.0.path().join("absent"), folder.0.path().to_owned()] {
-        for spec in [
-            DatasetSpec::Purchase(binary(&path)),
-            DatasetSpec::Texas(binary(&path)),
-            DatasetSpec::Csv(csv(&path, "y")),
-        ] {
-            let error = read(spec).unwrap_err();
-            assert!(matches!(error, Error::Read { .. }), "{error}");
+    let absent = folder.0.path().join("absent");
+    for (path, expected) in [
+        (absent.as_path(), "absent: No such file"),
+        (folder.0.path(), "`path` is the folder /"),
+        (Path::new(""), "`path` is empty, needs the name of a file"),
+    ] {
+        for spec in [DatasetSpec::Purchase(binary(path)), DatasetSpec::Csv(csv(path, "y"))] {
+            let error = read(spec).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
         }
     }
+    let error = read(DatasetSpec::Texas(binary(folder.0.path()))).unwrap_err();
+    assert!(matches!(error, Error::Read { .. }), "{error}");
 }
 #[test]
 fn packed_bits_come_first_bit_highest_and_their_padding_must_be_zero() {
@@ -529,6 +532,38 @@ fn a_number_column_with_too_many_values_asks_for_bounds_and_text_for_ignoring() 
     assert!(matches!(error, Error::TooManyLevels { limit: 10_000, .. }), "{error}");
 }
 #[test]
+fn one_typo_never_turns_a_column_into_something_else() {
+    let folder = Folder::new();
+    let text =
+        "is text, the rows before it hold numbers; correct it or declare the column a category";
+    let number =
+        "is a number, the rows before it hold text; correct those or declare the column a category";
+    let reals = |n: usize| (0..n).map(|i| format!("{i}.5,{}\n", i % 2)).collect::<String>();
+    for (rows, row, problem) in [
+        (format!("{}NA,0\n{}", reals(350), reals(349)), 352, text),
+        // More values than a category may have.
+        (format!("{}NA,0\n", reals(10_001)), 10_003, text),
+        ("0,a\n1,b\nx,a\n".to_owned(), 4, text),
+        ("0,a\n0,b\n0x1,a\n".to_owned(), 4, text),
+        ("true,a\nfalse,b\n1,a\n".to_owned(), 4, number),
+        ("NA,a\n0,b\n1,a\n".to_owned(), 3, number),
+    ] {
+        let file = folder.write("d.csv", format!("x,y\n{rows}"));
+        let mut table = csv(&file, "y");
+        let error = read(DatasetSpec::Csv(table.clone())).unwrap_err();
+        assert_eq!(said(&error), format!("d.csv, row {row}, field `x` {problem}"));
+        table.columns.insert("x".into(), ColumnSpec::Category { levels: None });
+        let kind = read(DatasetSpec::Csv(table)).map(|data| data.columns[0].kind.clone());
+        assert!(
+            matches!(kind, Ok(ColumnKind::Category(_)) | Err(Error::TooManyLevels { .. })),
+            "{kind:?}"
+        );
+    }
+    // Labels are classes whatever they look like.
+    let file = folder.write("d.csv", "x,y\n0,1\n1,b\n");
+    assert_eq!(read(DatasetSpec::Csv(csv(&file, "y"))).unwrap().class_names, ["1", "b"]);
+}
+#[test]
 fn a_table_of_a_label_alone_says_what_it_lacks() {
     let folder = Folder::new();
     let file = folder.write("d.csv", "y\na\nb\n");
@@ -537,30 +572,41 @@ fn a_table_of_a_label_alone_says_what_it_lacks() {
 }
 #[test]
 fn settings_that_make_no_sense_are_refused() {
+    type Change<'a> = (&'a dyn Fn(&mut CsvTable), &'a str);
     let folder = Folder::new();
     let file = folder.write("d.csv", "x,y\n1,a\n2,b\n");
-    let change: [&dyn Fn(&mut CsvTable); 6] = [
-        &|t| t.delimiter = '"',
-        &|t| t.delimiter = 'ä',
-        &|t| t.names = Some(vec!["x".into(), "y".into()]),
-        &|t| {
-            t.other_columns =
-                Some(ColumnSpec::Real { low: 1.0, high: 1.0, outside: Outside::Clamp })
-        },
-        &|t| {
-            t.other_columns =
-                Some(ColumnSpec::Real { low: f64::NAN, high: 1.0, outside: Outside::Clamp })
-        },
-        &|t| {
-            t.other_columns =
-                Some(ColumnSpec::Category { levels: Some(vec!["1".into(), "1".into()]) })
-        },
+    let real = |low, high| Some(ColumnSpec::Real { low, high, outside: Outside::Clamp });
+    let changes: [Change<'_>; 8] = [
+        (&|t| t.delimiter = '"', "one ASCII character"),
+        (&|t| t.delimiter = 'ä', "one ASCII character"),
+        (&|t| t.names = Some(vec!["x".into(), "y".into()]), "`header = false`"),
+        (&|t| t.other_columns = real(1.0, 1.0), "finite and below a finite high"),
+        (&|t| t.other_columns = real(f64::NAN, 1.0), "finite and below a finite high"),
+        (
+            &|t| t.other_columns = real(-1e308, 1e308),
+            "is -1e308 with high 1e308, needs such that high - low is finite",
+        ),
+        (
+            &|t| {
+                let levels = Some(vec!["1".into(), "1".into()]);
+                t.other_columns = Some(ColumnSpec::Category { levels });
+            },
+            "distinct names",
+        ),
+        (
+            &|t| {
+                t.ignore = vec!["x".into()];
+                t.columns.insert("x".into(), ColumnSpec::Bit {});
+            },
+            "`ignore` is a list with `x`, needs names that `columns` does not describe",
+        ),
     ];
-    for (i, change) in change.iter().enumerate() {
+    for (change, expected) in changes {
         let mut table = csv(&file, "y");
         change(&mut table);
         let error = read(DatasetSpec::Csv(table)).unwrap_err();
-        assert!(matches!(error, Error::Setting { .. }), "{i}: {error}");
+        assert!(matches!(error, Error::Setting { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }
 #[test]

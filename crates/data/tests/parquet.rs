@@ -123,3 +123,21 @@ fn a_cut_or_garbled_file_is_an_error_and_never_a_panic() {
         }
     }
 }
+#[test]
+fn a_codec_that_is_not_read_is_named_with_those_that_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("people.parquet");
+    write(&path, Compression::UNCOMPRESSED, AGES);
+    // In the footer: the end of the path `income`, then field 4 (codec 0), then field 5 (4 values).
+    let whole = std::fs::read(&path).unwrap();
+    let place = b"income\x15\x00\x16\x08";
+    let at = whole.windows(place.len()).position(|bytes| bytes == place).unwrap() + 7;
+    for (codec, name) in [(5_u8, "lz4"), (4, "brotli"), (7, "lz4_raw")] {
+        let mut changed = whole.clone();
+        changed[at] = 2 * codec;
+        std::fs::write(&path, changed).unwrap();
+        let error = load(&spec(&path, bounded()), Seed::root(0)).unwrap_err().to_string();
+        let expected = format!("compressed by {name}; needs no compression, snappy, gzip or zstd");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}

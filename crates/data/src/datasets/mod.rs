@@ -200,6 +200,20 @@ impl DatasetSpec {
 /// # Errors
 /// If a file cannot be read, does not have the form its kind needs, or a setting is out of range; the error names file, row and field.
 pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
+    if let Some(path) = spec.path() {
+        let takes_a_folder = matches!(spec, DatasetSpec::Texas(_));
+        let have = match path {
+            path if path.as_os_str().is_empty() => Some("empty".to_owned()),
+            path if path.is_dir() && !takes_a_folder => {
+                Some(format!("the folder {}", path.display()))
+            }
+            _ => None,
+        };
+        if let Some(have) = have {
+            let needs = "the name of a file".to_owned();
+            return Err(Error::Setting { setting: "path".to_owned(), needs, have });
+        }
+    }
     match spec {
         DatasetSpec::SkewedPurchases(settings) => settings.generate(seed),
         DatasetSpec::Purchase(file) => bits::purchase(file),

@@ -32,6 +32,15 @@ fn read(table: &Table) -> Result<Dataset, Error> {
             }
         }
     }
+    let columns = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    for codec in columns.map(|column| column.compression()) {
+        use parquet::basic::Compression::{GZIP, SNAPPY, UNCOMPRESSED, ZSTD};
+        if !matches!(codec, UNCOMPRESSED | SNAPPY | GZIP(_) | ZSTD(_)) {
+            // The level some names carry, `BROTLI(BrotliLevel(1))`, is the crate's default.
+            let have = codec.to_string().split('(').next().unwrap_or_default().to_lowercase();
+            return Err(Error::Codec { file: file.to_owned(), have });
+        }
+    }
     let root = reader.metadata().file_metadata().schema().clone();
     let fields = root.get_fields();
     let names: Vec<String> = fields.iter().map(|f| f.name().to_owned()).collect();

@@ -57,7 +57,7 @@ pub struct Table {
     /// Columns to leave out.
     #[serde(default)]
     pub ignore: Vec<String>,
-    /// What columns hold. A column not named is a bit if it holds 0 and 1 only, a category if it holds text; numbers need public bounds.
+    /// What columns hold. A column not named is a bit if it holds 0 and 1 only, a category if it holds text only; numbers need public bounds.
     #[serde(default)]
     pub columns: BTreeMap<String, ColumnSpec>,
     /// What every column not named in `columns` holds.
@@ -144,18 +144,24 @@ pub(super) struct Schema<'a> {
 }
 
 impl Schema<'_> {
-    /// The label is neither left out nor an input.
-    fn spare_the_label(&self) -> Result<(), Error> {
-        let Some(label) = self.label else { return Ok(()) };
-        let refuse = |setting: String, have: String| {
-            let needs = "columns other than the label".to_owned();
-            Err(Error::Setting { setting, needs, have })
+    /// No column has two roles: label, left out, described.
+    fn one_role_each(&self) -> Result<(), Error> {
+        let refuse = |setting: String, needs: &str, have: String| {
+            Err(Error::Setting { setting, needs: needs.to_owned(), have })
+        };
+        if let Some(both) = self.ignore.iter().find(|name| self.columns.contains_key(*name)) {
+            let have = format!("a list with `{both}`");
+            return refuse("ignore".to_owned(), "names that `columns` does not describe", have);
+        }
+        let (Some(label), needs) = (self.label, "columns other than the label") else {
+            return Ok(());
         };
         if self.ignore.iter().any(|name| name == label) {
-            return refuse("ignore".to_owned(), format!("a list with the label `{label}`"));
+            return refuse("ignore".to_owned(), needs, format!("a list with the label `{label}`"));
         }
         if self.columns.contains_key(label) {
-            return refuse(format!("columns.{label}"), "what the label column holds".to_owned());
+            let have = "what the label column holds".to_owned();
+            return refuse(format!("columns.{label}"), needs, have);
         }
         Ok(())
     }
@@ -185,7 +191,7 @@ impl<'a> TableBuilder<'a> {
                 return Err(Error::NoSuchColumn { file: file(), column, have: names });
             }
         }
-        schema.spare_the_label()?;
+        schema.one_role_each()?;
         let label = names.iter().position(|n| Some(n.as_str()) == schema.label);
         let mut columns = Vec::with_capacity(names.len());
         for (i, name) in names.into_iter().enumerate() {
@@ -470,10 +476,12 @@ impl ColumnBuilder {
             None => State::Undeclared(Bits::default()),
             Some(ColumnSpec::Bit {}) => State::Bits(Bits::default()),
             Some(ColumnSpec::Real { low, high, outside }) => {
-                if !(low.is_finite() && high.is_finite() && low < high && (high - low).is_finite())
-                {
-                    let have = format!("{} with high {}", written(*low), written(*high));
-                    return refuse("low", "finite and below a finite high", have);
+                let have = || format!("{} with high {}", written(*low), written(*high));
+                if !(low.is_finite() && high.is_finite() && low < high) {
+                    return refuse("low", "finite and below a finite high", have());
+                }
+                if !(high - low).is_finite() {
+                    return refuse("low", "such that high - low is finite", have());
                 }
                 State::Real { low: *low, high: *high, outside: *outside, values: Vec::new() }
             }
@@ -522,14 +530,16 @@ impl ColumnBuilder {
                 values.push(((number.clamp(*low, *high) - *low) / (*high - *low)) as f32);
             }
             State::Unbounded => {
-                value.number()?;
+                value.number().map_err(FieldProblem::among_numbers)?;
             }
             State::Levels { levels, index, codes, origin } => {
                 if *origin == Origin::FoundNumbers {
                     match value.number() {
                         Ok(_) => {}
-                        Err(FieldProblem::NotANumber) => *origin = Origin::Found,
-                        Err(problem) => return Err(problem.into()),
+                        Err(FieldProblem::NotANumber) if levels.is_empty() => {
+                            *origin = Origin::Found;
+                        }
+                        Err(problem) => return Err(problem.among_numbers().into()),
                     }
                 }
                 let written;
@@ -553,6 +563,8 @@ impl ColumnBuilder {
                     return Err(FieldProblem::UnknownLevel { levels: levels.len() }.into());
                 } else if text.is_empty() {
                     return Err(FieldProblem::Empty.into());
+                } else if *origin == Origin::Found && value.number().is_ok() {
+                    return Err(FieldProblem::NumberAmongText.into());
                 } else if levels.len() == LEVEL_LIMIT {
                     if *origin != Origin::FoundNumbers {
                         return Err(Refused::TooManyLevels);

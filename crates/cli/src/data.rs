@@ -65,6 +65,14 @@ pub(crate) struct Randomize {
     json: bool,
 }
 
+/// What `inspect` prints as JSON: the facts, and what each column holds.
+#[derive(Debug, serde::Serialize)]
+struct Inspected<'a, Runs> {
+    #[serde(flatten)]
+    facts: &'a Facts,
+    column_runs: &'a Runs,
+}
+
 impl Data {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
         match self {
@@ -75,7 +83,15 @@ impl Data {
                 show(&tables::facts(&dataset), g.json)?;
             }
             Self::Inspect(i) => {
-                show(&tables::facts(&tables::load(&i.study).map_err(of_table)?), i.json)?
+                let dataset = tables::load(&i.study).map_err(of_table)?;
+                let (facts, runs) = (tables::facts(&dataset), dataset.column_runs());
+                if i.json {
+                    print_json(&Inspected { facts: &facts, column_runs: &runs })?;
+                } else {
+                    show(&facts, false)?;
+                    let lines: Vec<String> = runs.iter().map(|run| format!("  {run}")).collect();
+                    print(&format!("what the columns hold\n{}", lines.join("\n")))?;
+                }
             }
             Self::Randomize(r) => {
                 let label = r.spare_the_source()?;

@@ -254,4 +254,10 @@ fn a_randomized_table_keeps_its_label_and_can_be_read_as_the_first() {
     let (code, stdout, stderr) = parts(folder.path(), "data inspect table.toml");
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stdout.contains("classes      2 of 2 to 2 records"), "{stdout}");
+    assert!(stdout.ends_with("\nwhat the columns hold\n  label: bit\n"), "{stdout}");
+    let (_, stdout, _) = parts(folder.path(), "data inspect table.toml --json");
+    let value: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let run = serde_json::json!({ "first": "label", "last": "label", "columns": 1, "kind": "bit" });
+    assert_eq!(value["column_runs"], serde_json::json!([run]));
+    assert_eq!(value["records"], 4);
 }

@@ -1,5 +1,6 @@
 //! A labelled data set in memory.
 use crate::{Error, RecordId};
+use serde::Serialize;
 use std::ops::Range;
 
 /// Rows of bits, each row padded to whole 64-bit words (bit `j` of a row is bit `j % 64` of word `j / 64`).
@@ -76,6 +77,67 @@ pub struct Column {
     pub kind: ColumnKind,
     /// First encoded input.
     pub first_input: usize,
+}
+
+/// Columns side by side that hold the same, for people and for JSON.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColumnRun<'a> {
+    /// Name of the first.
+    pub first: &'a str,
+    /// Name of the last.
+    pub last: &'a str,
+    /// How many.
+    pub columns: usize,
+    /// `bit`, `category` or `real`.
+    pub kind: &'static str,
+    /// Levels of a category.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<&'a [String]>,
+    /// Public lower bound of numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub low: Option<f64>,
+    /// Public upper bound of numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<f64>,
+}
+impl<'a> ColumnRun<'a> {
+    fn of(columns: &'a [Column]) -> Option<Self> {
+        let (first, last) = (columns.first()?, columns.last()?);
+        let (kind, levels, low, high) = match &first.kind {
+            ColumnKind::Bit => ("bit", None, None, None),
+            ColumnKind::Category(levels) => ("category", Some(levels.as_slice()), None, None),
+            ColumnKind::Real { low, high } => ("real", None, Some(*low), Some(*high)),
+        };
+        let (first, last) = (first.name.as_str(), last.name.as_str());
+        Some(Self { first, last, columns: columns.len(), kind, levels, low, high })
+    }
+}
+/// `column 1 .. column 600: bits`, `age: real, 0 to 100`, `ward: category, 12 levels:` and the first eight.
+impl std::fmt::Display for ColumnRun<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let many = self.columns > 1;
+        f.write_str(self.first)?;
+        if many {
+            write!(f, " .. {}", self.last)?;
+        }
+        write!(f, ": {}", self.kind)?;
+        if many && self.kind == "bit" {
+            f.write_str("s")?;
+        }
+        if let (Some(low), Some(high)) = (self.low, self.high) {
+            write!(f, ", {} to {}", written(low), written(high))?;
+        }
+        if let Some(levels) = self.levels {
+            write!(f, ", {} levels: {}", levels.len(), crate::error::listed(levels))?;
+        }
+        Ok(())
+    }
+}
+
+/// A number as people write it, and never with hundreds of zeros.
+pub(crate) fn written(x: f64) -> String {
+    let text = format!("{x:?}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// A labelled data set. Record `i` is row `i`; `RecordId(i)` never changes.
@@ -214,6 +276,11 @@ impl Dataset {
             });
         }
         Ok(())
+    }
+    /// What the columns hold, neighbours that hold the same together.
+    #[must_use]
+    pub fn column_runs(&self) -> Vec<ColumnRun<'_>> {
+        self.columns.chunk_by(|a, b| a.kind == b.kind).filter_map(ColumnRun::of).collect()
     }
     /// Number of records.
     #[must_use]

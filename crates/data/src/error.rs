@@ -354,7 +354,7 @@ impl Error {
 }
 
 /// Up to eight names, and how many more.
-fn listed(names: &[String]) -> String {
+pub(crate) fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(8).map(|n| format!("`{n}`")).collect();
     let more = names.len().saturating_sub(8);
     let shown = shown.join(", ");

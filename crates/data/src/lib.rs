@@ -15,7 +15,7 @@ pub mod record;
 pub mod seed;
 pub mod split;
 
-pub use dataset::{BitMatrix, Column, ColumnKind, Dataset, Inputs};
+pub use dataset::{BitMatrix, Column, ColumnKind, ColumnRun, Dataset, Inputs};
 pub use datasets::DatasetSpec;
 pub use error::{Error, FieldProblem};
 pub use membership::{BalancedMembership, Membership};

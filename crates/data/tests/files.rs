@@ -564,6 +564,32 @@ fn one_typo_never_turns_a_column_into_something_else() {
     assert_eq!(read(DatasetSpec::Csv(csv(&file, "y"))).unwrap().class_names, ["1", "b"]);
 }
 #[test]
+fn neighbouring_columns_that_hold_the_same_are_told_together() {
+    let folder = Folder::new();
+    let rows: String = (0..9).map(|i| format!("0,1,{i},u{i},t{},1,{}\n", i % 2, i % 2)).collect();
+    let file = folder.write("d.csv", format!("a,b,age,name,town,c,y\n{rows}"));
+    let mut table = csv(&file, "y");
+    let real = ColumnSpec::Real { low: 0.0, high: 1e300, outside: Outside::Refuse };
+    table.columns.insert("age".into(), real);
+    let data = read(DatasetSpec::Csv(table)).unwrap();
+    let runs = data.column_runs();
+    assert_eq!(
+        runs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "a .. b: bits",
+            "age: real, 0 to 1e300",
+            "name: category, 9 levels: `u0`, `u1`, `u2`, `u3`, `u4`, `u5`, `u6`, `u7` and 1 more",
+            "town: category, 2 levels: `t0`, `t1`",
+            "c: bit",
+        ]
+    );
+    let json = serde_json::to_value(&runs).unwrap();
+    let bits = serde_json::json!({ "first": "a", "last": "b", "columns": 2, "kind": "bit" });
+    assert_eq!(json[0], bits);
+    assert_eq!((&json[1]["low"], &json[1]["high"]), (&0.0.into(), &1e300.into()));
+    assert_eq!(json[3]["levels"], serde_json::json!(["t0", "t1"]));
+}
+#[test]
 fn a_table_of_a_label_alone_says_what_it_lacks() {
     let folder = Folder::new();
     let file = folder.write("d.csv", "y\na\nb\n");

@@ -1,6 +1,7 @@
 //! Mixed tables: what the user says about them, and how columns become inputs.
 use super::bits::{self, BitRows};
 use super::classes::Classes;
+use crate::dataset::written;
 use crate::{Column, ColumnKind, Dataset, Error, FieldProblem, Inputs};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -599,12 +600,6 @@ impl ColumnBuilder {
             }
         }
     }
-}
-
-/// A number as people write it, and never with hundreds of zeros.
-fn written(x: f64) -> String {
-    let text = format!("{x:?}");
-    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// Levels in numeric order if all are numbers, else in byte order; unused ones (there may be two) dropped.

@@ -345,3 +345,43 @@ fn a_study_of_the_repository_without_its_data_names_the_exact_path() {
     }
     assert!(without >= 4, "only {without} studies have a file of data");
 }
+
+#[test]
+fn attack_networks_too_large_for_memory_are_refused_with_their_field() {
+    for (from, to, expected) in [
+        (
+            "{ epochs = 3 }",
+            "{ hidden = 9223372036854775807 }",
+            "study.toml:25: attacks.shadow_model.hidden: needs a network of at most 100000000 parameters, got 18446744073709551615 with 4 inputs",
+        ),
+        (
+            // 9 inputs times height 4, and 128 units behind the one position: 164 a filter.
+            "{ filters = 4, epochs = 2 }",
+            "{ filters = 4000000000 }",
+            "study.toml:26: attacks.white_box.filters: needs a network of at most 100000000 parameters, got 656000000000 with 9 inputs",
+        ),
+    ] {
+        let stderr = refused(from, to);
+        assert!(stderr.starts_with(&format!("error: {expected}")), "{to}: {stderr}");
+    }
+}
+
+/// The bound is 2^29 over the root of 4844 parameters.
+#[test]
+fn exact_noise_is_refused_before_training_where_it_cannot_be_drawn_and_drawn_below() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |multiplier: &str| {
+        let study = dosimeter_testing::STUDY
+            .replace("repeats = 2", "repeats = 1\nnoise = \"exact\"")
+            .replace("noise_multipliers = [1.0]", &format!("noise_multipliers = [{multiplier}]"))
+            .replace("\"loss_threshold\", \"shadow_model\", \"white_box\"", "\"loss_threshold\"");
+        std::fs::write(folder.path().join("study.toml"), study).unwrap();
+        run(folder.path())
+    };
+    let (code, stderr) = with("1e9");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("arms: needs noise multipliers of at most 7713"), "{stderr}");
+    assert!(!folder.path().join("run").exists());
+    let (code, stderr) = with("7.7e6");
+    assert_eq!(code, Some(0), "{stderr}");
+}

@@ -550,6 +550,14 @@ fn checks(study: &Study, arms: &[report::Arm]) -> Result<Vec<Check>, Error> {
     Ok(checks)
 }
 
+/// A proved epsilon is rounded up by some units in the last place: six times 1 comes out as 6.00000000000006. That much
+/// more, relative, still counts as equal to a limit or a claim.
+const SLACK: f64 = 1e-12;
+
+fn exceeds(found: f64, at_most: f64) -> bool {
+    found > at_most && found - at_most > at_most * SLACK
+}
+
 /// The attack figures that limits speak of: only those of one law, the test law being no test of the model.
 fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
     let attacks = || arm.attacks.iter().filter(|a| a.candidate_law == CandidateLaw::SameLaw);
@@ -582,14 +590,14 @@ fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
     };
     let (outcome, reason) = match found {
         None => (Outcome::Inconclusive, "not measured".to_owned()),
-        Some(found) if found > limit.at_most => {
+        Some(found) if exceeds(found, limit.at_most) => {
             let shown =
                 if found.is_finite() { format!("{found:.4}") } else { "unbounded".to_owned() };
             (Outcome::Violated, format!("{what} is {shown}"))
         }
         Some(found) if claimed => {
             let proved = arm.epsilon_upper.first().map_or(Epsilon::UNBOUNDED, |u| u.value);
-            if proved.get() <= limit.at_most {
+            if !exceeds(proved.get(), limit.at_most) {
                 (Outcome::Held, format!("proved at most {}", report::thousandths_up(proved.get())))
             } else {
                 (Outcome::Inconclusive, format!("measured at least {found:.4}; more was not seen"))
@@ -756,11 +764,6 @@ fn provenance(study: &Study, plan: &Plan, store: &Store) -> Result<Provenance, E
             .to_owned(),
         });
     }
-    let mut digest = blake3::Hasher::new();
-    for group in &plan.groups {
-        digest.update(group.judge.id.as_str().as_bytes());
-    }
-    digest.update(&serde_json::to_vec(&study.limits).map_err(Error::Encode)?);
     let artifacts = plan
         .tasks()
         .map(|task| {
@@ -773,7 +776,7 @@ fn provenance(study: &Study, plan: &Plan, store: &Store) -> Result<Provenance, E
         .collect::<Result<_, Error>>()?;
     Ok(Provenance {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        study_digest: digest.finalize().to_hex().to_string(),
+        study_digest: study_digest(study, plan)?,
         seed: hex(&study.seed.to_be_bytes()),
         command: format!("dosimeter run {}", study.file.display()),
         kernel: plan.kernel.clone(),
@@ -782,6 +785,16 @@ fn provenance(study: &Study, plan: &Plan, store: &Store) -> Result<Provenance, E
         recipes,
         artifacts,
     })
+}
+
+/// Digest of what decides the figures of a report: the tasks, which know their data, and the limits.
+pub(crate) fn study_digest(study: &Study, plan: &Plan) -> Result<String, Error> {
+    let mut digest = blake3::Hasher::new();
+    for group in &plan.groups {
+        digest.update(group.judge.id.as_str().as_bytes());
+    }
+    digest.update(&serde_json::to_vec(&study.limits).map_err(Error::Encode)?);
+    Ok(digest.finalize().to_hex().to_string())
 }
 
 fn recipe_line(study: &Study, arm: &Arm) -> String {
@@ -816,4 +829,23 @@ fn recipe_line(study: &Study, arm: &Arm) -> String {
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exceeds;
+
+    #[test]
+    fn what_rounding_adds_does_not_break_a_limit_and_anything_more_does() {
+        for (found, at_most, expected) in [
+            (6.000_000_000_000_06, 6.0, false),
+            (6.000_000_001, 6.0, true),
+            (5.0, 6.0, false),
+            (1e-300, 0.0, true),
+            (0.0, 0.0, false),
+            (f64::INFINITY, f64::MAX, true),
+        ] {
+            assert_eq!(exceeds(found, at_most), expected, "{found} {at_most}");
+        }
+    }
 }

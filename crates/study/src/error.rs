@@ -13,7 +13,7 @@ pub enum Error {
     #[error(transparent)]
     Data(#[from] dosimeter_data::Error),
     /// A training failed.
-    #[error("training {task}: {source}")]
+    #[error("{task}: {source}")]
     Train {
         /// Which one, in words.
         task: String,
@@ -79,6 +79,12 @@ pub enum Error {
         there: String,
         /// Name of the study that was to run.
         here: String,
+    },
+    /// A run whose data are no longer those it was made from.
+    #[error("{}: the data differ from those of the run", path.display())]
+    OtherData {
+        /// The run directory.
+        path: PathBuf,
     },
     /// A directory without a finished report.
     #[error("{}: no finished run here", path.display())]

@@ -69,11 +69,11 @@ pub const FIELDS: &[Field] = fields! {
     }
     "arms.no_dp" {}
     "arms.clip_only" {
-        "clipping_norm": "a number above 0", None, "L2 bound of a record's gradient.";
+        "clipping_norm": "a number from 1e-18 to 1e18", None, "L2 bound of a record's gradient.";
     }
     "arms.central" {
-        "noise_multipliers": "a list of numbers above 0", None, "Noise standard deviation over clipping norm.";
-        "clipping_norm": "a number above 0", None, "L2 bound of a record's gradient.";
+        "noise_multipliers": "a list of numbers from 1e-12 to 1e12", None, "Noise standard deviation over clipping norm.";
+        "clipping_norm": "a number from 1e-18 to 1e18", None, "L2 bound of a record's gradient.";
     }
     "arms.local" {
         "epsilons_per_feature": "a list of numbers above 0 and at most 1000", None, "Loss of one feature, nats; a record's loss is the sum over its features.";
@@ -90,7 +90,7 @@ pub const FIELDS: &[Field] = fields! {
     }
     "limits" {
         "arms": "a list of arm labels such as \"central z=2\"", Some("every arm with a guarantee"), "Which arms must hold it.";
-        "max_epsilon_upper": "a number of at least 0", Some("none"), "Largest proved epsilon.";
+        "max_epsilon_upper": "a number of at least 0", Some("none"), "Largest proved epsilon. More by 1e-12 of it counts as equal, since what is proved is rounded up.";
         "max_epsilon_lower": "a number of at least 0", Some("none"), "Largest measured epsilon over all attacks.";
         "max_auc": "a number from 0 to 1", Some("none"), "Largest AUC over all attacks.";
         "max_tpr": "a number from 0 to 1", Some("none"), "Largest true-positive rate over all attacks.";
@@ -313,7 +313,9 @@ fn arms_of(
 }
 
 fn defences(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
-    let positive = |x: f64| x > 0.0;
+    // Noise and norm, and their product, are normal numbers in single precision.
+    let norm = |x: f64| (1e-18..=1e18).contains(&x);
+    let multiplier = |x: f64| (1e-12..=1e12).contains(&x);
     let kinds: Vec<&str> =
         ["no_dp", "clip_only", "central", "local"].into_iter().filter(|k| section.has(k)).collect();
     match kinds.as_slice() {
@@ -323,13 +325,13 @@ fn defences(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
         }
         ["clip_only"] => {
             let inner = section.table("clip_only", "arms.clip_only");
-            let clipping_norm = inner.real("clipping_norm", positive, None)?;
+            let clipping_norm = inner.real("clipping_norm", norm, None)?;
             Some(vec![("clipping only".to_owned(), Defence::ClipOnly { clipping_norm })])
         }
         ["central"] => {
             let inner = section.table("central", "arms.central");
-            let clipping_norm = inner.real("clipping_norm", positive, None);
-            let noise = inner.reals("noise_multipliers", positive, None);
+            let clipping_norm = inner.real("clipping_norm", norm, None);
+            let noise = inner.reals("noise_multipliers", multiplier, None);
             let (clipping_norm, noise) = (clipping_norm?, noise?);
             let arm = |noise_multiplier| {
                 let setting = format!("central z={}", plain(noise_multiplier));
@@ -445,8 +447,22 @@ fn limits(top: &Section<'_>, arms: Option<&[Arm]>, audit: Option<&Audit>) -> Opt
     let mut limits = Vec::new();
     for section in top.tables("limits", "limits") {
         let settings = section.texts("arms", Some(Vec::new()))?;
+        let labels = || arms.into_iter().flatten().map(|a| a.setting.as_str());
+        if settings.is_empty() && section.has("arms") {
+            section.wrong("arms", "an empty list");
+        } else if settings.is_empty()
+            && arms.is_some_and(|arms| !arms.iter().any(|a| a.defence.is_private()))
+        {
+            let all: Vec<&str> = labels().collect();
+            section.report(
+                "",
+                format!(
+                    "applies to no arm: without `arms` it is for every arm with a guarantee, and there are {}",
+                    all.join(", ")
+                ),
+            );
+        }
         for setting in &settings {
-            let labels = || arms.into_iter().flatten().map(|a| a.setting.as_str());
             if arms.is_some() && !labels().any(|l| l == *setting) {
                 let all: Vec<&str> = labels().collect();
                 section.report(

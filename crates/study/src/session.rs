@@ -3,12 +3,14 @@ use crate::plan::{Plan, Rate, plan};
 use crate::report::{self, Report, Timings};
 use crate::run::{self, Speed, Watch};
 use crate::store::Store;
-use crate::study::Study;
-use crate::{Error, file, sizes};
+use crate::study::{Defence, Study};
+use crate::{Error, assemble, file, sizes};
 use dosimeter_data::{Dataset, RecordId, Seed, datasets};
 use dosimeter_model::kernels;
+use dosimeter_privacy::Sampler;
 use dosimeter_train::Training;
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -26,7 +28,9 @@ pub struct Session {
 /// Where a run came from, kept in its directory.
 #[derive(Debug, Serialize, Deserialize)]
 struct Origin {
+    /// Absolute: data lie relative to it, wherever the run is looked at from.
     study_file: PathBuf,
+    data_fingerprint: Option<String>,
 }
 
 impl Session {
@@ -35,21 +39,36 @@ impl Session {
     /// # Errors
     /// Every problem of the study file, or what is wrong with the data.
     pub fn open(study_file: &Path) -> Result<Self, Error> {
-        Self::of(file::read(study_file)?)
+        let study = file::read(study_file)?;
+        let dataset = load(&study)?;
+        Self::of(study, dataset)
     }
     /// Opens what a run directory was made from.
     ///
     /// # Errors
     /// [`Error::NoReport`] if there is no run, otherwise as [`Session::open`].
     pub fn reopen(root: &Path) -> Result<Self, Error> {
-        let text = file::text_of(&root.join("run.json"))
-            .map_err(|_| Error::NoReport { path: root.to_owned() })?;
-        let origin: Origin = serde_json::from_str(&text).map_err(Error::Decode)?;
-        let study = file::text_of(&root.join("study.toml"))?;
-        Self::of(file::check(&origin.study_file, &study).map_err(Error::Study)?)
-    }
-    fn of(study: Study) -> Result<Self, Error> {
+        let path = root.join("run.json");
+        let text = finished(root, &path)?;
+        let origin: Origin = serde_json::from_str(&text).map_err(|e| Error::BadArtifact {
+            path,
+            why: format!("not the origin of a run: {e}"),
+        })?;
+        let kept = root.join("study.toml");
+        let mut study =
+            file::check(&origin.study_file, &file::text_of(&kept)?).map_err(|mut problems| {
+                // Paths are relative to the study file, problems are in the copy.
+                problems.iter_mut().for_each(|p| p.file.clone_from(&kept));
+                Error::Study(problems)
+            })?;
+        study.file = kept;
         let dataset = load(&study)?;
+        if origin.data_fingerprint.is_some_and(|then| then != dataset.fingerprint()) {
+            return Err(Error::OtherData { path: root.to_owned() });
+        }
+        Self::of(study, dataset)
+    }
+    fn of(study: Study, dataset: Dataset) -> Result<Self, Error> {
         check_size(&study, &dataset)?;
         let plan = plan(&study, &dataset, kernels::kernel_name(), measured_rate(&study, &dataset))?;
         sizes::check(&study, &dataset, &plan)?;
@@ -63,13 +82,36 @@ impl Session {
     pub fn run(&self, root: &Path, speed: Speed, watch: &dyn Watch) -> Result<Report, Error> {
         let store = Store::open(root)?;
         self.refuse_other_study(root)?;
-        let origin = Origin { study_file: self.study.file.clone() };
+        self.remove_other_report(root)?;
+        let file = &self.study.file;
+        let origin = Origin {
+            study_file: std::path::absolute(file)
+                .map_err(|source| Error::Disk { path: file.clone(), source })?,
+            data_fingerprint: Some(self.plan.data_fingerprint.clone()),
+        };
         store.publish("study.toml", self.study.text.as_bytes())?;
         store.publish("run.json", &serde_json::to_vec_pretty(&origin).map_err(Error::Encode)?)?;
         let (report, timings) =
             run::run(&self.study, &self.dataset, &self.plan, &store, speed, watch)?;
         publish(&store, &report, Some(&timings))?;
         Ok(report)
+    }
+    /// A report of other tasks or limits must not pass for that of this run, should it be stopped.
+    fn remove_other_report(&self, root: &Path) -> Result<(), Error> {
+        let digest = assemble::study_digest(&self.study, &self.plan)?;
+        if read_report(root).is_ok_and(|report| report.provenance.study_digest == digest) {
+            return Ok(());
+        }
+        for name in REPORT_FILES {
+            let path = root.join(name);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != ErrorKind::NotFound => {
+                    return Err(Error::Disk { path, source });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
     /// A study that was edited keeps its name; one of another name would lose the report that is there.
     fn refuse_other_study(&self, root: &Path) -> Result<(), Error> {
@@ -112,9 +154,23 @@ pub fn render(root: &Path) -> Result<Report, Error> {
 /// [`Error::NoReport`] if there is none, or what is wrong with it.
 pub fn read_report(root: &Path) -> Result<Report, Error> {
     let path = root.join("report.json");
-    let text = file::text_of(&path).map_err(|_| Error::NoReport { path: root.to_owned() })?;
+    let text = finished(root, &path)?;
     report::from_json(&text).map_err(|source| Error::BadReport { path, source })
 }
+
+/// The text of a file that every finished run has.
+fn finished(root: &Path, path: &Path) -> Result<String, Error> {
+    file::text_of(path).map_err(|error| match error {
+        Error::Disk { source, .. } if source.kind() == ErrorKind::NotFound => {
+            Error::NoReport { path: root.to_owned() }
+        }
+        error => error,
+    })
+}
+
+/// What [`publish`] writes, the one that readers look for first.
+const REPORT_FILES: [&str; 6] =
+    ["report.json", "report.html", "summary.csv", "roc.csv", "risk.csv", "timings.json"];
 
 /// Writes every form of a report; `report.json` last, so that where it is the others are.
 fn publish(store: &Store, report: &Report, timings: Option<&Timings>) -> Result<(), Error> {
@@ -132,19 +188,52 @@ fn publish(store: &Store, report: &Report, timings: Option<&Timings>) -> Result<
     store.publish("report.json", report::to_json(report)?.as_bytes())
 }
 
-/// Refuses a network that no machine could train, before something asks for its memory.
+/// Refuses networks that no machine could train, before something asks for their memory, and noise that cannot be drawn.
 fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
     const MOST_PARAMETERS: u64 = 100_000_000;
+    let classes = dataset.classes as u64;
+    let refuse = |field: &str, parameters: u64, inputs: u64| {
+        let what = format!(
+            "needs a network of at most {MOST_PARAMETERS} parameters, got {parameters} with {inputs} inputs and {classes} classes"
+        );
+        if parameters > MOST_PARAMETERS { Err(study.problem(field, what)) } else { Ok(()) }
+    };
     let parameters = crate::plan::parameters(study, dataset);
-    if parameters <= MOST_PARAMETERS {
-        return Ok(());
+    refuse("target.hidden", parameters, dataset.width() as u64)?;
+    let asked = |name: &str| study.attacks.iter().any(|a| a == name);
+    if asked("shadow_model") {
+        let hidden = study.attack_settings.shadow_model.hidden as u64;
+        let parameters = hidden.saturating_mul(classes + 3).saturating_add(2);
+        refuse("attacks.shadow_model.hidden", parameters, classes)?;
     }
-    let what = format!(
-        "needs a network of at most {MOST_PARAMETERS} parameters, got {parameters} with {} inputs and {} classes",
-        dataset.width(),
-        dataset.classes
-    );
-    Err(study.problem("target.hidden", what))
+    if asked("white_box") {
+        // A filter spans all inputs, with their bias, of its height; each of its positions feeds 128 units.
+        let settings = &study.attack_settings.white_box;
+        let inputs = study.target.hidden.last().copied().unwrap_or(dataset.width()) as u64 + 1;
+        let height = (settings.conv_height as u64).min(classes);
+        let each = height * inputs + 128 * (classes - height + 1);
+        let parameters = (settings.filters as u64).saturating_mul(each);
+        refuse("attacks.white_box.filters", parameters, inputs)?;
+    }
+    check_noise(study, parameters)
+}
+
+/// On the grid of the exact sampler, noise and rounding together must stay below 2^30 steps.
+fn check_noise(study: &Study, parameters: u64) -> Result<(), Error> {
+    const MOST: f64 = 536_870_912.0;
+    #[expect(clippy::cast_precision_loss, reason = "a number of parameters is far below 2^53")]
+    let most = MOST / (parameters as f64).sqrt();
+    for arm in &study.arms {
+        let Defence::Central { noise_multiplier, .. } = arm.defence else { continue };
+        if study.noise.sampler == Sampler::Exact && noise_multiplier > most {
+            let what = format!(
+                "needs noise multipliers of at most {most:.0} with noise = \"exact\" and {parameters} parameters, got {}",
+                report::plain(noise_multiplier)
+            );
+            return Err(study.problem("arms", what));
+        }
+    }
+    Ok(())
 }
 
 /// Times one epoch on a few records of the study's own network, for estimates only. A network that cannot be

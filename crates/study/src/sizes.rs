@@ -7,6 +7,7 @@ use dosimeter_attack::ATTACKS;
 use dosimeter_attack::knowledge::LEAST_KNOWN;
 use dosimeter_audit::blind;
 use dosimeter_data::{Dataset, Error as DataError, RecordId};
+use std::collections::BTreeSet;
 
 /// Draws what every repeat will draw, and looks whether it suffices.
 ///
@@ -78,15 +79,13 @@ fn shadows(
     pool(study, records)?;
     // Of more fair coins all fall alike less often than once in 10^30 draws.
     const COINS: usize = 100;
-    if 2 * study.split.train > COINS {
-        return Ok(());
-    }
+    let few = 2 * study.split.train <= COINS;
     for group in groups() {
         let arm = &study.arms[group.arm];
         let mut balanced = false;
         for shadow in 0..u32::try_from(group.shadows.len()).unwrap_or(u32::MAX) {
             let drawn = records.shadow(study, dataset, arm, shadow)?;
-            if drawn.members().is_empty() {
+            if few && drawn.members().is_empty() {
                 let what = format!(
                     "needs a member for every shadow model, and shadow {shadow} of {}, repeat {repeat}, draws none of {} \
                      candidates; a larger one gives more",
@@ -96,8 +95,11 @@ fn shadows(
                 return Err(study.problem("split.train", what));
             }
             let label = |r: &RecordId| dataset.labels[r.0 as usize];
-            let others: Vec<u32> = drawn.non_members().iter().map(label).collect();
+            let others: BTreeSet<u32> = drawn.non_members().iter().map(label).collect();
             balanced |= drawn.members().iter().any(|r| others.contains(&label(r)));
+            if balanced && !few {
+                break;
+            }
         }
         if !balanced {
             let what = format!(

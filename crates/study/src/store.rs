@@ -65,7 +65,9 @@ impl Store {
             move |source| Error::Disk { path, source }
         };
         let lock_path = root.join("lock");
-        if root.is_dir() && !lock_path.exists() {
+        // The lock is an empty file, which copying or tidying may lose.
+        let of_a_run = root.join("run.json").is_file() && root.join("tasks").is_dir();
+        if root.is_dir() && !lock_path.exists() && !of_a_run {
             let mut entries = fs::read_dir(root).map_err(disk(root))?;
             if entries.next().is_some() {
                 return Err(Error::NotARun { path: root.to_owned() });
@@ -261,6 +263,19 @@ mod tests {
         fs::write(folder.path().join("thesis.tex"), "x").unwrap();
         assert!(matches!(Store::open(folder.path()), Err(Error::NotARun { .. })));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_run_whose_lock_file_was_deleted_is_still_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let store = Store::open(&root).unwrap();
+        store.publish("run.json", b"{}").unwrap();
+        store.write(&id(1), b"abc").unwrap();
+        drop(store);
+        fs::remove_file(root.join("lock")).unwrap();
+        let store = Store::open(&root).unwrap();
+        assert_eq!(store.read(&id(1)).unwrap(), Found::Whole(b"abc".to_vec()));
     }
 
     #[test]

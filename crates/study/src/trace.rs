@@ -1,9 +1,9 @@
 //! Follows one record, or one epsilon, through a finished run: a line per stage with the function and the artifact.
 use crate::Error;
-use crate::judge::{deltas, evidence};
+use crate::judge::evidence;
 use crate::packed::{self, unpack};
 use crate::plan::{Group, Law, Stage, Task};
-use crate::report::{plain, thousandths_down, thousandths_up};
+use crate::report::{CandidateLaw, plain, terms, terms_lower, thousandths_down, thousandths_up};
 use crate::run::{Records, TrainedFacts};
 use crate::session::Session;
 use crate::store::{Found, Store, TaskId};
@@ -207,7 +207,6 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
     let session = Session::reopen(root)?;
     let report = crate::session::read_report(root)?;
     let study = &session.study;
-    let delta = deltas(study)?[0].get();
     let mut walk = Walk { path: EPSILON_PATH, root, steps: Vec::new() };
     for group in &session.plan.groups {
         let arm = &study.arms[group.arm];
@@ -250,23 +249,23 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
             } else {
                 thousandths_up(upper.value.get())
             };
-            let what = format!(
-                "{place}: epsilon_upper {value} at delta {:e} by {}",
-                upper.delta, upper.accountant
-            );
+            let what = format!("{place}: epsilon_upper {value} ({})", terms(upper));
             walk.step("account", what, Some(&group.judge.id));
         }
         for attack in &repeat.attacks {
+            let name = match attack.candidate_law {
+                CandidateLaw::SameLaw => attack.attack.clone(),
+                CandidateLaw::TestLaw => format!("{} (test law)", attack.attack),
+            };
             for lower in &attack.epsilon_lower {
                 let what = format!(
-                    "{place}: {} shows epsilon_lower {} at delta {delta:e} by {}",
-                    attack.attack,
+                    "{place}: {name} shows epsilon_lower {} ({})",
                     thousandths_down(lower.value.get()),
-                    lower.bound
+                    terms_lower(lower)
                 );
                 walk.step("measure", what, Some(&group.judge.id));
             }
-            let what = format!("{place}: {}: {}", attack.attack, attack.verdict.reason);
+            let what = format!("{place}: {name}: {}", attack.verdict.reason);
             walk.step("compare", what, Some(&group.judge.id));
         }
     }

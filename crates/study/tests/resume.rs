@@ -139,6 +139,11 @@ fn a_record_and_an_epsilon_can_be_followed_through_a_run() {
     for (stage, _) in dosimeter_study::trace::EPSILON_PATH {
         assert!(epsilon.iter().any(|s| s.stage == *stage), "{stage}");
     }
+    let account: Vec<&str> =
+        epsilon.iter().filter(|s| s.stage == "account").map(|s| s.what.as_str()).collect();
+    assert!(account.iter().any(|w| w.contains(", add-remove, per record, pld)")), "{account:?}");
+    assert!(epsilon.iter().any(|s| s.stage == "measure" && s.what.contains("(test law) shows")));
+    assert!(epsilon.iter().all(|s| !s.what.contains("0000000")), "short numbers");
     let candidate = report::from_json(&json(&root)).unwrap().risk[0].records[0].record;
     let record = dosimeter_study::trace::record(&root, candidate).unwrap();
     for (stage, _) in dosimeter_study::trace::RECORD_PATH {
@@ -151,4 +156,51 @@ fn a_record_and_an_epsilon_can_be_followed_through_a_run() {
         dosimeter_study::trace::record(&root, 500),
         Err(Error::NoSuchRecord { record: 500, last: 499 })
     ));
+}
+
+#[test]
+fn the_report_of_an_edited_study_is_gone_when_its_run_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = study(folder.path());
+    let root = folder.path().join("run");
+    let session = Session::open(&file).unwrap();
+    session.run(&root, Speed::default(), &Silent).unwrap();
+    std::fs::remove_file(Store::path(&root, &session.plan.groups[0].train.id)).unwrap();
+    let stopped = || {
+        let watch = Counting { stop_after: Some(0), ..Counting::default() };
+        Session::open(&file).unwrap().run(&root, one_thread(), &watch).unwrap_err()
+    };
+    stopped();
+    assert!(root.join("report.json").exists(), "the same study: its report still holds");
+    std::fs::write(&file, STUDY.replace("seed = 3", "seed = 4")).unwrap();
+    stopped();
+    for name in ["report.json", "report.html", "summary.csv", "roc.csv", "risk.csv"] {
+        assert!(!root.join(name).exists(), "{name}");
+    }
+    assert!(matches!(dosimeter_study::session::read_report(&root), Err(Error::NoReport { .. })));
+}
+
+#[test]
+fn what_is_wrong_in_a_run_directory_is_said_of_the_file_it_is_wrong_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("run");
+    Session::open(&study(folder.path())).unwrap().run(&root, Speed::default(), &Silent).unwrap();
+    let refused = |name: &str, text: &str| {
+        let path = root.join(name);
+        let before = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let error = dosimeter_study::trace::epsilon(&root).unwrap_err().to_string();
+        std::fs::write(&path, &before).unwrap();
+        assert!(error.starts_with(&path.display().to_string()), "{error}");
+        error
+    };
+    refused("study.toml", "?");
+    refused("run.json", "?");
+    let origin = std::fs::read_to_string(root.join("run.json")).unwrap();
+    let origin: serde_json::Value = serde_json::from_str(&origin).unwrap();
+    assert!(Path::new(origin["study_file"].as_str().unwrap()).is_absolute());
+    let mut other = origin;
+    other["data_fingerprint"] = "0".into();
+    std::fs::write(root.join("run.json"), other.to_string()).unwrap();
+    assert!(matches!(dosimeter_study::trace::epsilon(&root), Err(Error::OtherData { .. })));
 }

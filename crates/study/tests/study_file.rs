@@ -165,18 +165,18 @@ fn every_kind_of_mistake_is_named_with_its_line() {
         (
             "[1, 2.5]",
             "[]",
-            "studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers above 0, got an empty list",
+            "studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers from 1e-12 to 1e12, got an empty list",
         ),
         (
             "[1, 2.5]",
             "[1, 0]",
-            "studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers above 0, got [1, 0]",
+            "studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers from 1e-12 to 1e12, got [1, 0]",
         ),
         ("[1, 2.5]", "[1, 1]", "studies/small.toml:18: arms[1]: a second arm called `central z=1`"),
         (
             ", clipping_norm = 1",
             "",
-            "studies/small.toml:19: arms[1].central.clipping_norm: missing; needs a number above 0",
+            "studies/small.toml:19: arms[1].central.clipping_norm: missing; needs a number from 1e-18 to 1e18",
         ),
         (
             "local = { epsilons_per_feature = [0.5] }",
@@ -339,4 +339,50 @@ fn every_example_in_the_documentation_is_right() {
         }
     }
     assert!(whole >= 1 && parts >= 9, "only {whole} whole studies and {parts} parts found");
+}
+
+#[test]
+fn a_limit_that_no_arm_has_to_hold_is_refused() {
+    let clipped = GOOD
+        .replace(
+            "central = { noise_multipliers = [1, 2.5], clipping_norm = 1 }",
+            "clip_only = { clipping_norm = 1 }",
+        )
+        .replace("[[arms]]\nlocal = { epsilons_per_feature = [0.5] }\nepochs = 9\n", "");
+    let found = problems(&format!("{clipped}[[limits]]\nmax_auc = 0.01\n"));
+    assert_eq!(
+        found,
+        [
+            "studies/small.toml:20: limits[1]: applies to no arm: without `arms` it is for every arm with a guarantee, and \
+          there are no DP, clipping only"
+        ]
+    );
+    let named = format!("{clipped}[[limits]]\narms = [\"clipping only\"]\nmax_auc = 0.01\n");
+    assert_eq!(problems(&named), [""; 0]);
+    let found = problems(&format!("{GOOD}[[limits]]\narms = []\nmax_auc = 0.01\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].contains("limits[1].arms: needs") && found[0].ends_with("got an empty list"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn noise_and_norms_that_no_sampler_draws_are_refused_with_their_line() {
+    for noise in ["1e308", "1e-200"] {
+        let found = problems(&GOOD.replace("[1, 2.5]", &format!("[1, {noise}]")));
+        assert_eq!(found.len(), 1, "{noise}: {found:?}");
+        assert!(found[0].starts_with("studies/small.toml:19: arms[1].central.noise_multipliers: needs a list of numbers from 1e-12 to 1e12, got"), "{found:?}");
+    }
+    for norm in ["1e308", "1e-320"] {
+        let found =
+            problems(&GOOD.replace("clipping_norm = 1 ", &format!("clipping_norm = {norm} ")));
+        assert_eq!(found.len(), 1, "{norm}: {found:?}");
+        assert!(
+            found[0].contains(
+                ":19: arms[1].central.clipping_norm: needs a number from 1e-18 to 1e18, got"
+            ),
+            "{found:?}"
+        );
+    }
 }

@@ -108,7 +108,7 @@ pub(super) fn estimate(x: &Estimate) -> String {
 }
 
 /// The conditions under which a proved number is one.
-pub(super) fn terms(u: &EpsilonUpper) -> String {
+pub(crate) fn terms(u: &EpsilonUpper) -> String {
     format!(
         "delta {}, {}, per {}, {}",
         short(u.delta),
@@ -119,7 +119,7 @@ pub(super) fn terms(u: &EpsilonUpper) -> String {
 }
 
 /// Likewise for a measured one.
-pub(super) fn terms_lower(l: &EpsilonLower) -> String {
+pub(crate) fn terms_lower(l: &EpsilonLower) -> String {
     format!(
         "delta {}, {}, per {}, {}, {} % confidence",
         short(l.delta),

@@ -279,8 +279,8 @@ def attack_sklearn(task):
             (64,), alpha=1e-6, batch_size=min(100, len(truth)), learning_rate_init=0.01, max_iter=A.attack_epochs,
             tol=0.0, n_iter_no_change=A.attack_epochs + 1, random_state=label,
         ).fit(inputs, truth)
-        p = network.predict_proba(np.exp(target[0][mine]))[:, 1]
-        scores[mine] = np.log(np.maximum(p, 1e-300)) - np.log1p(-np.minimum(p, 1 - 1e-16))
+        p = np.clip(network.predict_proba(np.exp(target[0][mine]))[:, 1].astype(float), 1e-12, 1 - 1e-12)
+        scores[mine] = np.log(p) - np.log1p(-p)
     return scores
 
 

@@ -28,6 +28,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,7 @@ def parse():
     parser.add_argument("--records", type=int, default=8000, help="n of the black-box study")
     parser.add_argument("--shadows", type=int, default=10, help="of the black-box study")
     parser.add_argument("--study-rounds", type=int, default=1, help="turns of each side in the black-box study")
+    parser.add_argument("--peer-attacks", default="batched,sklearn", help="forms of the peer's attack in the black-box study")
     parser.add_argument("--only-ours", action="store_true", help="no peers, no ratios: while developing")
     parser.add_argument("--name", help="folder under bench/runs; default DATE-MACHINE")
     parser.add_argument("--note", default="", help="a line for setup.md, for example what else the machine was doing")
@@ -341,7 +343,7 @@ def blackbox(python):
     if not A.only_ours:
         # Both peers with their best settings, found on a small study: processes against threads.
         small = (max(500, A.records // 8), 2, max(2, A.epochs // 10))
-        for attack in ("batched", "sklearn"):
+        for attack in A.peer_attacks.split(","):
             trials = [["--processes", p, "--threads", t, "--attack", attack] for p, t in (("2", "1"), ("1", "2"))]
             timed = sorted((peer_study(python, *small, 1, *trial)[0], trial) for trial in trials)
             peers[attack] = (timed[0][1], [])
@@ -454,9 +456,16 @@ def write(python):
 def main():
     python = None if A.only_ours else environment_python()
     areas = dict(step=step, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling)
+    failed = False
     for name in A.areas.split(","):
-        areas[name](python)
+        try:
+            areas[name](python)
+        except Exception as error:  # what was measured before must not be lost
+            failed = True
+            NOTES.append(f"{name} did not finish: {error}")
+            traceback.print_exc()
     write(python)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":

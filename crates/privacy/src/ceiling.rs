@@ -36,5 +36,9 @@ mod tests {
         assert!((at(0.0, 1.0, 0.0) - 1.0).abs() < 1e-15);
         assert!((at(2000.0, 0.25, 0.0) - 0.25).abs() < 1e-15);
         assert!((at(2000.0, 0.0, 1e-9) - 1.0).abs() < 1e-15);
+        // No bound, or no rate: anything, at rate 0 as well.
+        assert!((at(1.0, 0.1, f64::NAN) - 1.0).abs() < 1e-15);
+        let unbounded = tpr_ceiling(Epsilon::UNBOUNDED, Delta::new(0.1).unwrap(), 0.0);
+        assert!((unbounded - 1.0).abs() < 1e-15);
     }
 }

@@ -239,12 +239,41 @@ mod tests {
             parts
                 .release_in_parts(&mechanism, in_parts, &mut rng(), |start, part| {
                     assert_eq!(start, seen.len());
+                    assert!(!part.get().is_empty(), "a part without numbers");
                     seen.extend_from_slice(part.get());
                 })
                 .unwrap();
             assert_eq!(&seen, at_once.get());
             assert_eq!(parts, whole);
         }
+    }
+
+    #[test]
+    fn a_batch_released_in_parts_is_the_batch_released_whole() {
+        let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.5).unwrap() };
+        let rate = SamplingRate::new(0.25).unwrap();
+        let (mut whole, mut parts) = (Ledger::new(Unit::Record), Ledger::new(Unit::Record));
+        let mut rng = NoiseRng::experiment([8; 32]);
+        let sum = Bounded::from_clipped_sum(vec![2.0; 10], 1.0).unwrap();
+        let at_once = whole.sampled(rate, 10, &mut rng).release(&mechanism, sum, &mut rng).unwrap();
+        let mut rng = NoiseRng::experiment([8; 32]);
+        let mut left = 10;
+        let mut next = |out: &mut [f32]| {
+            out.fill(2.0);
+            std::mem::take(&mut left)
+        };
+        let mut memory = vec![];
+        let sum = BoundedInParts::from_clipped_sum(1.0, 16, &mut next, &mut memory).unwrap();
+        let mut seen = vec![];
+        let batch = parts.sampled(rate, 10, &mut rng);
+        batch
+            .release_in_parts(&mechanism, sum, &mut rng, |_, part| {
+                seen.extend_from_slice(part.get());
+            })
+            .unwrap();
+        assert_eq!(&seen, at_once.get());
+        assert_eq!(parts, whole);
+        assert_eq!(parts.events(), [gaussian(1.5).sampled(rate)]);
     }
 
     /// The position is the one in the whole vector, and the event is paid for although nothing useful came of it.

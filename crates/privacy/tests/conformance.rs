@@ -10,7 +10,7 @@ use dosimeter_privacy::{
     ACCOUNTANTS, Accountant, Bounded, BoundedL1, Delta, Epsilon, Error, Event, Generator,
     LaplaceScale, Ledger, MECHANISMS, Mechanism, NoiseMultiplier, NoiseRng, NoiseSource, Relation,
     Sampler, SamplingRate, Unit,
-    accountants::{self, Basic, Pld, Rdp},
+    accountants::{self, Basic, Gdp, Pld, Rdp},
     mechanisms::{BinaryRandomizedResponse, Gaussian, Laplace, RandomizedResponse},
 };
 use dosimeter_testing::hoeffding_margin;
@@ -65,7 +65,9 @@ fn names_are_unique_and_find_their_accountant() {
         assert!(MECHANISMS[..i].iter().all(|other| other.name != m.name));
         assert!(!m.summary.is_empty() && !m.source.is_empty());
     }
-    assert_eq!(ACCOUNTANTS[0].name(), "pld", "the default is the tightest");
+    // The default, the tightest, comes first; study files and reports are written with these names.
+    let names: Vec<&str> = ACCOUNTANTS.iter().map(|a| a.name()).collect();
+    assert_eq!(names, ["pld", "rdp", "gdp", "basic"]);
     let approximations: Vec<&str> =
         ACCOUNTANTS.iter().filter(|a| !a.is_bound()).map(|a| a.name()).collect();
     assert_eq!(approximations, ["gdp"]);
@@ -314,6 +316,31 @@ fn basic_composition_adds_up() {
         1e-5,
     );
     assert!(two <= 2.0 * one * (1.0 + 1e-9), "{two} {one}");
+}
+
+/// By hand: 100 steps at rate 1/10 and noise 2 have `mu^2 = (1/10)^2 100 (e^(1/4) - 1)`, and one release of unit noise adds 1.
+#[test]
+fn the_central_limit_is_one_gaussian_release_of_the_published_mu() {
+    let steps = (gaussian(2.0).sampled(rate(0.1)), 100);
+    for (plan, mu_squared) in [
+        (vec![steps.clone()], 0.25_f64.exp_m1()),
+        (vec![(gaussian(1.0), 1), steps], 1.0 + 0.25_f64.exp_m1()),
+    ] {
+        let got = epsilon(&Gdp, &plan, Relation::AddRemove, 1e-5);
+        let one = [(gaussian(mu_squared.sqrt().recip()), 1)];
+        let wanted = epsilon(&Pld, &one, Relation::AddRemove, 1e-5);
+        assert!((got - wanted).abs() <= 1e-10 * wanted, "{got} {wanted}");
+    }
+}
+
+/// By hand: ratios up to 3 on half of the records are ratios up to 1/2 + 3/2, a loss of ln 2 for each release.
+#[test]
+fn sampled_laplace_noise_has_a_largest_loss_without_any_delta() {
+    let plan = [(laplace(3.0_f64.ln().recip()).sampled(rate(0.5)), 4)];
+    for a in [&Basic as &dyn Accountant, &Rdp, &Pld] {
+        let got = epsilon(a, &plan, Relation::AddRemove, 0.0);
+        assert!((got - 16.0_f64.ln()).abs() < 1e-9, "{}: {got}", a.name());
+    }
 }
 
 #[test]

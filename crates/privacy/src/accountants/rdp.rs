@@ -221,6 +221,100 @@ fn log_add(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
+    fn close(got: f64, wanted: f64) -> bool {
+        (got - wanted).abs() <= 1e-13 * wanted.abs().max(1.0)
+    }
+
+    #[test]
+    fn divergences_are_the_hand_worked_ones() {
+        let two = 2.0_f64.ln();
+        let at = |release: Release, order: f64| RenyiOf::new(release).at(order);
+        assert!(close(at(Release::Gaussian { mu: 0.5 }, 3.0), 0.375));
+        // Chances 1/2, 1/4, 1/4 against 1/4, 1/2, 1/4: 1 + 1/8 + 1/4, and 2 + 1/16 + 1/4.
+        let response = Release::Response { epsilon: two, categories: 3 };
+        assert!(close(at(response, 2.0), (11.0_f64 / 8.0).ln()));
+        assert!(close(at(response, 3.0), 0.5 * (37.0_f64 / 16.0).ln()));
+        // Chances 3/4, 1/4: 9/4 + 1/12.
+        let bit = Release::Response { epsilon: 3.0_f64.ln(), categories: 2 };
+        assert!(close(at(bit, 2.0), (7.0_f64 / 3.0).ln()));
+        // Order 2: 2/3 2 + 1/3 1/4. Order 3: 3/5 4 + 2/5 1/8.
+        let laplace = Release::Laplace { epsilon: two };
+        assert!(close(at(laplace, 2.0), (17.0_f64 / 12.0).ln()));
+        assert!(close(at(laplace, 3.0), 0.5 * 2.45_f64.ln()));
+        // Moments 1, 1, 17/12, 2.45 with weights 1, 2, 1 over 4 and 1, 3, 3, 1 over 8; between integers the next one.
+        let sampled = Release::SampledLaplace { rate: 0.5, epsilon: two };
+        assert!(close(at(sampled, 2.0), (53.0_f64 / 48.0).ln()));
+        assert!(close(at(sampled, 3.0), 0.5 * 1.3375_f64.ln()));
+        assert!(close(at(sampled, 2.5), at(sampled, 3.0)));
+    }
+
+    #[test]
+    fn the_divergence_between_replaced_records_is_the_integral_over_the_outputs() {
+        let (rate, mu) = (0.3, 1.2);
+        let divergences = RenyiOf::new(Release::ReplacedGaussian { rate, mu });
+        for order in [1.5, 2.0, 3.0, 6.0] {
+            // Without the factor that all densities share until the end.
+            let sum: f64 = (-1500..1500)
+                .map(|i| {
+                    let x = 0.01 * f64::from(i);
+                    let density =
+                        |shift: f64| 1.0 - rate + rate * (shift * x - 0.5 * mu * mu).exp();
+                    (-0.5 * x * x).exp() * density(-mu) * (density(mu) / density(-mu)).powf(order)
+                })
+                .sum();
+            let moment = 0.01 * sum / (2.0 * std::f64::consts::PI).sqrt();
+            let wanted = moment.ln() / (order - 1.0);
+            let got = divergences.at(order);
+            assert!((got - wanted).abs() <= 1e-9 * wanted, "order {order}: {got}, not {wanted}");
+        }
+    }
+
+    #[test]
+    fn the_conversion_is_the_hand_worked_one() {
+        // 1 + ln(1/2) - ln(1/2) / 1, and 2 + ln(2/3) - ln(1) / 2.
+        assert!(close(convert(2.0, 1.0, 0.25), 1.0));
+        assert!(close(convert(3.0, 2.0, 1.0 / 3.0), 2.0 + (2.0_f64 / 3.0).ln()));
+        // 1/4 is above 1 - e^-0.25 and below 1 - e^-0.3.
+        assert!(convert(2.0, 0.25, 0.5).abs() < 1e-300);
+        assert!(close(convert(2.0, 0.3, 0.5), 0.3 - 2.0_f64.ln()));
+        assert!(convert(2.0, 1.0, 0.0).is_infinite());
+    }
+
+    /// Through [`RenyiOf::at`] a series that gave up would be compared with what it falls back on.
+    #[test]
+    fn the_series_itself_is_taken_where_it_converges() {
+        for (rate, noise) in [(0.001, 1.0), (0.001, 8.0), (0.1, 8.0)] {
+            let atoms = Atoms::of(Release::SampledGaussian { rate, mu: 1.0 / noise }, false);
+            for order in [1.1, 1.7, 3.3, 10.9] {
+                let (got, wanted) = (
+                    sampled_gaussian_fractional(rate, 1.0 / noise, order),
+                    atoms.log_moment(order - 1.0),
+                );
+                assert!(
+                    got.is_some_and(|got| (got - wanted).abs() <= 1e-8 * wanted + 1e-13),
+                    "rate {rate} noise {noise} order {order}: {got:?} {wanted}"
+                );
+            }
+        }
+        // 25 terms a power apart would need thousands: it must say so.
+        assert!(sampled_gaussian_fractional(0.5, 2.0, 1.1).is_none());
+    }
+
+    #[test]
+    fn logarithms_of_tails_and_sums_are_good_where_the_numbers_underflow() {
+        // Of P(N > 3), P(N > 6) and P(N > 40), in 50 digits.
+        for (x, wanted) in [
+            (3.0, -6.607_726_221_510_35),
+            (6.0, -20.736_768_949_974_706),
+            (40.0, -804.608_442_013_753_8),
+        ] {
+            assert!(close(log_upper_tail(x), wanted), "{x}");
+        }
+        assert!(close(log_add(2.0_f64.ln(), 3.0_f64.ln()), 5.0_f64.ln()));
+        assert!(close(log_add(-2000.0, f64::NEG_INFINITY), -2000.0));
+        assert!(close(log_add(1000.0, 1000.0), 1000.0 + 2.0_f64.ln()));
+    }
+
     #[test]
     fn the_series_agrees_with_quadrature() {
         for rate in [0.001, 0.1, 0.5] {

@@ -288,3 +288,144 @@ pub(crate) fn solve(delta: f64, log_delta: impl Fn(f64) -> f64) -> f64 {
     // Positions in the tail are differences of numbers as large as epsilon.
     high * (1.0 + 1e-13)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(got: f64, wanted: f64) -> bool {
+        (got - wanted).abs() <= 1e-12 * wanted.abs().max(1.0)
+    }
+
+    /// Both densities of the output at `x`: with the record and without, or with the one and with the other.
+    fn densities(release: Release, x: f64) -> (f64, f64) {
+        let normal = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+        let laplace = |x: f64, epsilon: f64| 0.5 * epsilon * (-epsilon * x.abs()).exp();
+        let mixed = |rate: f64, out: f64, in_it: f64| (1.0 - rate) * out + rate * in_it;
+        match release {
+            Release::Gaussian { mu } => (normal(x - mu), normal(x)),
+            Release::SampledGaussian { rate, mu } => {
+                (mixed(rate, normal(x), normal(x - mu)), normal(x))
+            }
+            Release::ReplacedGaussian { rate, mu } => {
+                (mixed(rate, normal(x), normal(x - mu)), mixed(rate, normal(x), normal(x + mu)))
+            }
+            Release::Laplace { epsilon } => (laplace(x - 1.0, epsilon), laplace(x, epsilon)),
+            Release::SampledLaplace { rate, epsilon } => {
+                let without = laplace(x, epsilon);
+                (mixed(rate, without, laplace(x - 1.0, epsilon)), without)
+            }
+            // Answers 0, 1, .. as cells of width 1; the true one is 0 or 1.
+            Release::Response { epsilon, categories } => {
+                let lie = 1.0 / (epsilon.exp() + f64::from(categories) - 1.0);
+                let answer = x.floor();
+                let chance = |truth: f64| {
+                    if answer < 0.0 || answer >= f64::from(categories) {
+                        0.0
+                    } else if (answer - truth).abs() < 0.5 {
+                        lie * epsilon.exp()
+                    } else {
+                        lie
+                    }
+                };
+                (chance(0.0), chance(1.0))
+            }
+        }
+    }
+
+    /// `integral of max(0, p - e^epsilon q)`, the worse of the two directions, by midpoints.
+    fn integrated(release: Release, epsilon: f64) -> f64 {
+        let cells = 1000;
+        let factor = epsilon.exp();
+        let (mut one, mut other) = (0.0, 0.0);
+        for i in 0..26 * cells {
+            let x = (f64::from(i) + 0.5) / f64::from(cells) - 12.0;
+            let (p, q) = densities(release, x);
+            one += (p - factor * q).max(0.0);
+            other += (q - factor * p).max(0.0);
+        }
+        one.max(other) / f64::from(cells)
+    }
+
+    #[test]
+    fn the_closed_profiles_are_the_integrals_over_the_outputs() {
+        for release in [
+            Release::Gaussian { mu: 1.0 },
+            Release::Gaussian { mu: 2.5 },
+            Release::SampledGaussian { rate: 0.3, mu: 1.5 },
+            Release::ReplacedGaussian { rate: 0.3, mu: 1.5 },
+            Release::ReplacedGaussian { rate: 0.6, mu: 0.8 },
+            Release::Laplace { epsilon: 1.5 },
+            Release::SampledLaplace { rate: 0.4, epsilon: 2.0 },
+            Release::Response { epsilon: 1.5, categories: 2 },
+            Release::Response { epsilon: 1.5, categories: 5 },
+        ] {
+            for epsilon in [0.0, 0.05, 0.3, 0.8, 1.4, 1.6, 3.0] {
+                let (got, wanted) =
+                    (release.log_delta(epsilon).exp(), integrated(release, epsilon));
+                assert!(
+                    (got - wanted).abs() <= 1e-6,
+                    "{release:?} at {epsilon}: {got}, not {wanted}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn largest_losses_are_the_hand_worked_ones() {
+        // Half of the records, each answered with ratios up to 3: 1/2 + 3/2.
+        let sampled = Release::SampledLaplace { rate: 0.5, epsilon: 3.0_f64.ln() };
+        assert!(close(sampled.pure_epsilon(), std::f64::consts::LN_2));
+        assert!(close(Release::Response { epsilon: 0.7, categories: 3 }.pure_epsilon(), 0.7));
+        assert!(Release::Gaussian { mu: 1e-9 }.pure_epsilon().is_infinite());
+    }
+
+    #[test]
+    fn the_loss_on_a_sample_and_its_inverse_keep_their_digits() {
+        assert!(close(sampled_loss(0.5, 3.0_f64.ln()), std::f64::consts::LN_2));
+        assert!(close(unsampled_loss(0.5, std::f64::consts::LN_2), 3.0_f64.ln()));
+        // ln(1 - q + q e^40) with q = e^-40: neither term can be left out.
+        assert!(close(sampled_loss((-40.0_f64).exp(), 40.0), std::f64::consts::LN_2));
+        assert!(unsampled_loss(0.5, -1.0).is_infinite(), "losses on the sample are above ln(1/2)");
+        for rate in [1e-9, 0.1, 0.5, 0.999] {
+            for loss in [-3.0, -1e-3, 1e-9, 0.5, 1.0, 4.0, 29.9, 30.1, 60.0, 500.0] {
+                let back = unsampled_loss(rate, sampled_loss(rate, loss));
+                assert!(
+                    (back - loss).abs() <= 1e-11 * loss.abs().max(1.0),
+                    "{rate} {loss}: {back}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_position_of_a_loss_between_replaced_records_is_the_hand_worked_one() {
+        // y = e^(mu s) and c = e^(-mu^2 / 2) with c y = 1: the first density is 1, the second (1 + e^(-mu^2)) / 2.
+        for mu in [0.3, 1.0, 8.0] {
+            let loss = 2.0_f64.ln() - f64::exp(-mu * mu).ln_1p();
+            assert!(close(replaced_position(loss, 0.5, mu), 0.5 * mu), "{mu}");
+            assert!(close(replaced_position(-loss, 0.5, mu), -0.5 * mu), "{mu}");
+        }
+        assert!(replaced_position(0.0, 0.2, 1.0).abs() < 1e-300);
+        for (rate, mu) in [(0.01, 1.0), (0.3, 4.0), (0.9, 0.5)] {
+            for s in [-3.0, -0.5, 0.01, 1.0, 6.0] {
+                let density = |shift: f64| 1.0 - rate + rate * (shift * s - 0.5 * mu * mu).exp();
+                let loss = (density(mu) / density(-mu)).ln();
+                let got = replaced_position(loss, rate, mu);
+                assert!((got - s).abs() <= 1e-9 * s.abs(), "{rate} {mu}: {got}, not {s}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_solution_is_precise_from_tiny_to_huge_and_infinite_past_the_largest() {
+        for scale in [1e-250, 1e-9, 0.3, 1.0, 7.0, 1e9] {
+            let found = solve(0.5, |epsilon| -epsilon / scale);
+            let exact = std::f64::consts::LN_2 * scale;
+            assert!(found >= exact && found <= exact * (1.0 + 1e-11), "{scale}: {found}");
+        }
+        assert!(solve(0.5, |epsilon| -epsilon / 1e16).is_infinite());
+        assert!(solve(0.5, |_| f64::NAN).is_infinite());
+        assert!(solve(0.5, |_| -1.0).abs() < 1e-300);
+    }
+}

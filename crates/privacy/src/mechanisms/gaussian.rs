@@ -91,3 +91,28 @@ pub(super) fn float_scale(multiplier: f64, clipping_norm: f64) -> Result<f32, Er
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floating_point_noise_that_would_be_lost_or_overflow_is_refused() {
+        assert!((float_scale(2.0, 3.0).unwrap() - 6.0).abs() < 1e-6);
+        assert!(float_scale(1e30, 1e6).is_ok() && float_scale(1e-30, 1e-6).is_ok());
+        for (multiplier, clipping_norm) in
+            [(1e20, 2e17), (1e30, 1e30), (1e-20, 1e-20), (1e-30, 1e-30)]
+        {
+            let refused = float_scale(multiplier, clipping_norm);
+            assert!(
+                matches!(
+                    refused,
+                    Err(Error::Unrepresentable { noise, sensitivity, .. })
+                        if (noise / (multiplier * clipping_norm) - 1.0).abs() < 1e-12
+                            && (sensitivity / clipping_norm - 1.0).abs() < 1e-12
+                ),
+                "{multiplier} {clipping_norm}: {refused:?}"
+            );
+        }
+    }
+}

@@ -129,3 +129,51 @@ impl Mechanism for RandomizedResponse {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn epsilon(x: f64) -> Epsilon {
+        Epsilon::new(x).unwrap()
+    }
+
+    #[test]
+    fn chances_are_the_hand_worked_ones() {
+        let close = |got: f64, wanted: f64| (got - wanted).abs() < 1e-15;
+        // Odds 3 to 1, and half of a fair coin.
+        let bits = BinaryRandomizedResponse { epsilon: epsilon(3.0_f64.ln()), bits: 1 };
+        assert!(close(bits.flip_probability(), 0.25) && close(bits.rho(), 0.5));
+        // Odds 2 to 1 to 1 to 1: kept with 2/5; a uniform answer with 4/5 keeps 1/5 + 4/5 / 4.
+        let four = RandomizedResponse { epsilon: epsilon(2.0_f64.ln()), categories: 4 };
+        assert!(close(four.rho(), 0.8) && close(four.keep_probability(), 0.4));
+        // Fewer than two answers are asked about as two.
+        let one = RandomizedResponse { epsilon: epsilon(3.0_f64.ln()), categories: 1 };
+        assert!(close(one.rho(), 0.5) && close(one.keep_probability(), 0.75));
+    }
+
+    #[test]
+    fn one_category_is_no_choice_and_two_are() {
+        let mut rng = NoiseRng::replayable([5; 32]);
+        for (categories, category, fine) in
+            [(0, 0, false), (1, 0, false), (2, 1, true), (2, 2, false)]
+        {
+            let mechanism = RandomizedResponse { epsilon: epsilon(1.0), categories };
+            let answer = mechanism.sample(category, &mut rng);
+            assert_eq!(answer.is_ok_and(|a| a < categories), fine, "{category} of {categories}");
+        }
+    }
+
+    #[test]
+    fn without_noise_the_truth_is_answered_and_charged_as_such() {
+        let mut rng = NoiseRng::replayable([6; 32]);
+        let category = RandomizedResponse { epsilon: Epsilon::UNBOUNDED, categories: 7 };
+        let bits = BinaryRandomizedResponse { epsilon: Epsilon::UNBOUNDED, bits: 65 };
+        for i in 0..7 {
+            assert_eq!(category.sample(i, &mut rng).unwrap(), i);
+        }
+        assert_eq!(bits.sample(vec![u64::MAX, 1], &mut rng).unwrap(), [u64::MAX, 1]);
+        assert_eq!(category.event(), Event::NonPrivate);
+        assert_eq!(bits.event().unrepeated(), (&Event::NonPrivate, 65));
+    }
+}

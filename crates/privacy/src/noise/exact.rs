@@ -239,6 +239,17 @@ mod tests {
     }
 
     #[test]
+    fn values_are_rounded_to_the_grid_before_the_noise_and_saturate_far_out() {
+        let mut values = [0.7, -0.8, 0.0, 1e30, -1e30];
+        Grid { spacing: 0.5, steps: 9 }.perturb(&mut values, |steps| i64::from(steps) - 6);
+        // 1.4 is rounded to 1, -1.6 to -2, and 3 is added: halves of 4, 1, 3 and of 2^52, where 3 is not seen any more.
+        let far = (1_u64 << 51) as f32;
+        for (got, wanted) in values.into_iter().zip([2.0, 0.5, 1.5, far, -far]) {
+            assert!((got - wanted).abs() <= 1e-7 * wanted.abs(), "{got}, not {wanted}");
+        }
+    }
+
+    #[test]
     fn impossible_grids_are_refused() {
         assert!(Grid::new(1e300, 1.0, 1.0).is_err());
         assert!(Grid::new(1.0, 1e-300, 1.0).is_err());

@@ -336,12 +336,12 @@ impl Graph {
         let sparse = encode(block, workspace, true);
         self.forward_block(block, sparse, 0, records, workspace);
         self.backward_block(examples, workspace);
-        let mut blanked = false;
+        let mut encoding = Encoding { sparse, blanked: false };
         if let Some(clipping_norm) = clipping_norm {
-            self.record_norms(block, sparse, workspace);
-            blanked = self.clip_records(block, clipping_norm, workspace);
+            self.record_norms(block, encoding, workspace);
+            encoding.blanked = self.clip_records(block, clipping_norm, workspace);
         }
-        Encoding { sparse, blanked }
+        encoding
     }
 
     /// Losses, and the gradients with respect to each linear layer's outputs.
@@ -368,21 +368,17 @@ impl Graph {
         }
     }
 
-    fn record_norms(&self, block: &Rows<'_>, sparse: bool, workspace: &mut Workspace) {
-        workspace.squared_norms.clear();
-        workspace.squared_norms.resize(block.len(), 0.0);
+    fn record_norms(&self, block: &Rows<'_>, encoding: Encoding, workspace: &mut Workspace) {
+        let mut squared_norms = std::mem::take(&mut workspace.squared_norms);
+        squared_norms.clear();
+        squared_norms.resize(block.len(), 0.0);
         for (i, stage) in self.stages.iter().enumerate() {
-            let input = match i.checked_sub(1) {
-                Some(before) => LinearInput::Numbers(&workspace.outputs[before]),
-                None => first_input(block, sparse, &workspace.encoded),
-            };
-            stage.linear.add_squared_gradient_norms(
-                input,
-                &workspace.gradients[i],
-                &mut workspace.squared_norms,
-            );
+            let input = encoding.input(i, block, workspace);
+            let gradient = &workspace.gradients[i];
+            stage.linear.add_squared_gradient_norms(input, gradient, &mut squared_norms);
         }
-        workspace.gradient_norms.extend(workspace.squared_norms.iter().map(|s| s.sqrt()));
+        workspace.gradient_norms.extend(squared_norms.iter().map(|s| s.sqrt()));
+        workspace.squared_norms = squared_norms;
     }
 
     /// Scales every record's output gradients; blanks the records that are not finite (0 times NaN is NaN). Returns

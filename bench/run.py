@@ -86,7 +86,7 @@ def execute(command, area, side, turn):
         out.seek(0), err.seek(0)
         text, problems = out.read(), err.read()
     if process.returncode != 0:
-        raise SystemExit(f"{shown}\nleft with code {process.returncode}:\n{problems[-2000:]}")
+        raise RuntimeError(f"{shown}\nleft with code {process.returncode}:\n{problems[-2000:]}")
     objects = parse_json(text)
     for found in objects:
         ROWS.append(dict(area=area, side=side, turn=turn, **found))
@@ -305,7 +305,7 @@ def scaled_study(folder, records, shadows, epochs):
     for mark, value in [("# 6 n", 6 * records), ("# n$", records), ("# epochs", epochs), ("# shadows", shadows)]:
         text, count = re.subn(rf"= \d+ ({mark})", rf"= {value} \1", text, flags=re.MULTILINE)
         if not count:
-            raise SystemExit(f"bench/blackbox/study.toml has no number marked {mark!r}")
+            raise RuntimeError(f"bench/blackbox/study.toml has no number marked {mark!r}")
     path = Path(folder) / "study.toml"
     path.write_text(text)
     return path

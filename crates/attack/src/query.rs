@@ -1,7 +1,7 @@
 //! Asks a model about records.
 use crate::{Access, Error, ModelSignals};
 use dosimeter_data::{Dataset, RecordId};
-use dosimeter_model::{Graph, Layer, Rows, Workspace};
+use dosimeter_model::{Graph, Layer, Rows, Value, Workspace};
 use dosimeter_train::Batch;
 
 /// Records asked about at a time: bounds memory, changes no answer.
@@ -22,12 +22,9 @@ pub fn query(
     records: &[RecordId],
     access: Access,
 ) -> Result<ModelSignals, Error> {
-    let linear = graph.layers().iter().filter_map(|l| match l {
-        Layer::Linear(linear) => Some(linear.inputs),
-        _ => None,
-    });
-    let widths: Vec<usize> = linear.collect();
-    let last_width = widths.last().copied().unwrap_or_default();
+    let last_linear = graph.nodes().iter().rev().find(|n| matches!(n.layer, Layer::Linear(_)));
+    let read = last_linear.map_or(Value::INPUT, |n| n.inputs[0]);
+    let last_width = graph.shape(read).iter().product();
     let mut logits = Vec::with_capacity(records.len() * graph.outputs());
     let mut last = Vec::new();
     let mut labels = Vec::with_capacity(records.len());
@@ -38,14 +35,16 @@ pub fn query(
         labels.extend_from_slice(batch.labels());
         logits.extend_from_slice(graph.forward(&rows, &mut workspace)?);
         if access == Access::WhiteBox {
-            match (rows, widths.len()) {
-                (Rows::Dense { values, .. }, 1) => last.extend_from_slice(values),
-                (Rows::Bits { width, words }, 1) => {
+            match rows {
+                _ if !workspace.last_layer_inputs().is_empty() => {
+                    last.extend_from_slice(workspace.last_layer_inputs());
+                }
+                Rows::Dense { values, .. } => last.extend_from_slice(values),
+                Rows::Bits { width, words } => {
                     for row in words.chunks_exact(width.div_ceil(64)) {
                         last.extend((0..width).map(|j| ((row[j / 64] >> (j % 64)) & 1) as f32));
                     }
                 }
-                _ => last.extend_from_slice(workspace.last_layer_inputs()),
             }
         }
     }

@@ -134,24 +134,20 @@ impl Stack {
             let parameters = &parameters[range];
             if let Some(before) = before.last_mut() {
                 before.gradient.resize(before.outputs.len(), 0.0);
-                layer.linear.input_gradient(parameters, &layer.gradient, &mut before.gradient);
+                let write = kernels::Write::Overwrite;
+                layer.linear.input_gradient(
+                    parameters,
+                    &layer.gradient,
+                    &mut before.gradient,
+                    write,
+                );
             }
         }
         if let Some(out) = input_gradient {
             let first = &self.layers[0];
-            let weights = first.linear.inputs * first.linear.outputs;
-            let rows = out.len() / first.linear.inputs;
-            kernels::matmul(
-                kernels::Matrix::new(&first.gradient, rows, first.linear.outputs),
-                kernels::Matrix::new(
-                    &parameters[first.offset..first.offset + weights],
-                    first.linear.inputs,
-                    first.linear.outputs,
-                )
-                .transposed(),
-                out,
-                kernels::Write::Accumulate,
-            );
+            let range = first.offset..first.offset + first.linear.parameter_count();
+            let write = kernels::Write::Accumulate;
+            first.linear.input_gradient(&parameters[range], &first.gradient, out, write);
         }
     }
 }

@@ -4,23 +4,48 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Layers do not fit onto each other.
-    #[error("layer {layer} takes {needed} numbers per record, but the layer before it gives {got}")]
+    /// A layer cannot read what it is given.
+    #[error("layer {layer} takes {needed}, got {got}")]
     LayersDoNotFit {
-        /// Position in the list.
+        /// Position in the graph.
         layer: usize,
-        /// What it takes.
-        needed: usize,
+        /// What it takes: a number of inputs, or shapes of one record.
+        needed: String,
         /// What it gets.
-        got: usize,
+        got: String,
     },
-    /// A graph starts with a linear layer, and every linear layer has at least one input and output and at most one
-    /// activation behind it.
+    /// A layer that reads a value not made before it.
+    #[error("layer {layer} reads value {value}, which is not made before it")]
+    UnknownValue {
+        /// Position in the graph.
+        layer: usize,
+        /// 0 is the input, `i + 1` the output of layer `i`.
+        value: usize,
+    },
+    /// A shape without numbers, or with more than can be counted.
+    #[error("a record of shape {shape:?} has no numbers, or more than 2^32")]
+    Shape {
+        /// Of one record.
+        shape: Vec<usize>,
+    },
+    /// More parameters than a graph may have.
     #[error(
-        "layer {layer} cannot be there: linear layers of width above 0, each with at most one activation behind it"
+        "layer {layer} has {parameters} parameters; a graph has at most {} in all",
+        crate::graph::MOST_PARAMETERS
     )]
-    Unsupported {
-        /// Position in the list.
+    TooManyParameters {
+        /// Position in the graph.
+        layer: usize,
+        /// Its own.
+        parameters: usize,
+    },
+    /// A layer without gradients of single records.
+    #[error(
+        "layer {layer} is a batch normalization: a record's gradient would depend on the other records of its batch, so \
+         it cannot be clipped; fold it into the layer before it, or put group normalization in its place"
+    )]
+    BatchNormalization {
+        /// Position in the graph.
         layer: usize,
     },
     /// Inputs of another width than the first layer's.

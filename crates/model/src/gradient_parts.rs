@@ -1,7 +1,10 @@
 //! The gradient sum of a batch, handed out part by part.
-use crate::graph::{Encoding, Stage};
+use crate::graph::Wiring;
 use crate::kernels::{Write, equal_tiles};
-use crate::{Rows, Workspace};
+use crate::layers::{Layer, Scratch};
+use crate::passes::BlockInput;
+use crate::{Linear, Rows, Workspace};
+use std::sync::Arc;
 
 /// The gradient sum of [`Graph::gradient_in_parts`](crate::Graph::gradient_in_parts): what an optimizer uses up part by
 /// part while it is in the cache need not be written to memory and read back. The parts are those of the sum that
@@ -9,14 +12,14 @@ use crate::{Rows, Workspace};
 /// [`Graph::clipped_gradient_sum`](crate::Graph::clipped_gradient_sum) form, bit by bit.
 #[derive(Debug)]
 pub struct GradientParts<'a> {
-    pub(crate) stages: Vec<Stage>,
+    pub(crate) wiring: Arc<Wiring>,
     /// The last block of records.
     pub(crate) block: Rows<'a>,
-    pub(crate) encoding: Encoding,
+    pub(crate) input: BlockInput,
     pub(crate) workspace: &'a Workspace,
     /// The sum over all blocks before.
     pub(crate) before: Option<&'a [f32]>,
-    pub(crate) stage: usize,
+    pub(crate) layer: usize,
     pub(crate) row: usize,
 }
 
@@ -34,12 +37,15 @@ impl GradientParts<'_> {
     /// Most numbers in a part.
     #[must_use]
     pub fn longest(&self) -> usize {
-        let rows = |i: usize| (self.rows_per_part(i) + 1) * self.stages[i].linear.outputs;
-        (0..self.stages.len()).map(rows).max().unwrap_or(0)
+        let longest_of = |i: usize| match self.wiring.nodes[i].layer {
+            Layer::Linear(linear) => (self.rows_per_part(i, linear) + 1) * linear.outputs,
+            _ => self.wiring.parameters[i].len(),
+        };
+        (0..self.wiring.nodes.len()).map(longest_of).max().unwrap_or(0)
     }
-    fn rows_per_part(&self, stage: usize) -> usize {
-        let linear = self.stages[stage].linear;
-        let most = if stage == 0 && self.encoding.sparse {
+    fn rows_per_part(&self, layer: usize, linear: Linear) -> usize {
+        let reads_rows = self.wiring.nodes[layer].inputs[0].position() == 0;
+        let most = if reads_rows && self.input.sparse {
             (SPARSE_NUMBERS / linear.outputs).max(8)
         } else {
             DENSE_ROWS
@@ -47,36 +53,60 @@ impl GradientParts<'_> {
         equal_tiles(linear.inputs, most)
     }
     /// Writes the next part to the front of `out` and says how many numbers it has; 0 after the last one. Parts follow
-    /// each other without gaps.
+    /// each other without gaps: of a linear layer some rows of weights, of another layer all its parameters.
     ///
     /// # Panics
     /// If `out` has less room than [`Self::longest`].
     pub fn next_part(&mut self, out: &mut [f32]) -> usize {
-        let Some(stage) = self.stages.get(self.stage) else { return 0 };
-        let linear = stage.linear;
-        // The biases are one more row behind the weights.
-        let mut end = self.row + self.rows_per_part(self.stage);
-        if end >= linear.inputs {
-            end = linear.inputs + 1;
+        let wiring = Arc::clone(&self.wiring);
+        while wiring.parameters.get(self.layer).is_some_and(std::ops::Range::is_empty) {
+            self.layer += 1;
         }
-        let length = (end - self.row) * linear.outputs;
+        let Some(range) = wiring.parameters.get(self.layer) else { return 0 };
+        let layer = self.layer;
+        let (start, rows) = match wiring.nodes[layer].layer {
+            Layer::Linear(linear) => {
+                // The biases are one more row behind the weights.
+                let mut end = self.row + self.rows_per_part(layer, linear);
+                if end >= linear.inputs {
+                    end = linear.inputs + 1;
+                }
+                (range.start + self.row * linear.outputs, Some((linear, self.row..end)))
+            }
+            _ => (range.start, None),
+        };
+        let length = match &rows {
+            Some((linear, rows)) => rows.len() * linear.outputs,
+            None => range.len(),
+        };
         let out = &mut out[..length];
         let write = match self.before {
             None => Write::Overwrite,
             Some(before) => {
-                let start = stage.offset + self.row * linear.outputs;
                 out.copy_from_slice(&before[start..start + length]);
                 Write::Accumulate
             }
         };
-        if !self.block.is_empty() {
-            let input = self.encoding.input(self.stage, &self.block, self.workspace);
-            let gradient = &self.workspace.gradients[self.stage];
-            linear.parameter_gradient(input, gradient, self.row..end, out, write);
-        }
-        self.row = end;
-        if end > linear.inputs {
-            (self.stage, self.row) = (self.stage + 1, 0);
+        let (block, workspace, input) = (&self.block, self.workspace, self.input);
+        match rows {
+            Some((linear, rows)) => {
+                self.row = rows.end;
+                if rows.end > linear.inputs {
+                    (self.layer, self.row) = (layer + 1, 0);
+                }
+                if !block.is_empty() {
+                    input.linear_gradient(
+                        &wiring, layer, linear, block, workspace, rows, out, write,
+                    );
+                }
+            }
+            None => {
+                self.layer = layer + 1;
+                if !block.is_empty() {
+                    let scratch = &mut Scratch::default();
+                    input.parameter_gradient(&wiring, layer, block, workspace, scratch, out, write);
+                }
+            }
         }
         length
     }

@@ -1,6 +1,6 @@
 //! Differentiable functions with per-record gradients.
 //!
-//! A [`Graph`] is a list of layers over one flat slice of parameters, so that optimizers, noise and checkpoints
+//! A [`Graph`] is layers wired to each other over one flat slice of parameters, so that optimizers, noise and checkpoints
 //! work on one slice. Two gradients are computed: the plain sum over records, and the sum of per-record gradients
 //! each clipped to a norm, without ever forming a per-record gradient ([`Graph::clipped_gradient_sum`]).
 //! This crate knows no data sets and no privacy.
@@ -11,14 +11,18 @@ pub mod graph;
 pub mod kernels;
 pub mod layers;
 pub mod loss;
+mod passes;
 pub mod rows;
 pub mod workspace;
 pub mod zoo;
 
 pub use error::Error;
 pub use gradient_parts::GradientParts;
-pub use graph::Graph;
-pub use layers::{Activation, Layer, Linear};
+pub use graph::{Graph, Node, Value};
+pub use layers::{
+    Activation, Affine, BatchNormalization, Convolution, Layer, Linear, Normalization, Pool,
+    Pooling, Reshape, Window,
+};
 pub use loss::{Examples, Loss, Targets};
 pub use rows::{RECORD_BLOCK, Rows};
 pub use workspace::Workspace;

@@ -1,24 +1,32 @@
 //! Reusable memory of the passes through a graph.
 use crate::kernels::RowLists;
+use crate::layers::Scratch;
 
-/// All buffers of forward and backward passes. They grow to the largest batch seen and are then reused: a training
-/// step allocates nothing.
+/// All buffers of forward and backward passes. They grow to the largest block seen and are then reused: a training
+/// step allocates next to nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
-    /// Outputs of each linear layer, after the activations that follow it.
-    pub(crate) outputs: Vec<Vec<f32>>,
-    /// Gradients with respect to each linear layer's own outputs.
+    /// Values of the block at hand, by place.
+    pub(crate) values: Vec<Vec<f32>>,
+    /// Gradients with respect to them.
     pub(crate) gradients: Vec<Vec<f32>>,
+    /// Gradients of single records, by layer; empty where they were not formed.
+    pub(crate) kept: Vec<Vec<f32>>,
+    /// By which the gradients of each record count in `kept`.
+    pub(crate) coefficients: Vec<f32>,
     pub(crate) encoded: Encoded,
+    pub(crate) scratch: Scratch,
     pub(crate) squared_norms: Vec<f64>,
     pub(crate) losses: Vec<f32>,
     pub(crate) gradient_norms: Vec<f64>,
     pub(crate) clipped: usize,
     pub(crate) non_finite: usize,
-    pub(crate) last_layer: usize,
+    /// Of all records of the last `forward`.
+    pub(crate) outputs: Vec<f32>,
+    pub(crate) last_layer_inputs: Vec<f32>,
 }
 
-/// The first layer's input in the form in which it is used.
+/// The graph's input in the form in which it is used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Encoded {
     /// Bits written out as numbers, or inputs with bad rows blanked.
@@ -35,11 +43,11 @@ impl Workspace {
     pub fn new() -> Self {
         Self::default()
     }
-    /// What the last linear layer read in the last `forward`, row-major `[records, hidden]`; empty if the network
-    /// has one linear layer only (then it read the inputs themselves).
+    /// What the last linear layer read in the last `forward`, row-major `[records, hidden]`; empty if it read the
+    /// inputs themselves or there is none.
     #[must_use]
     pub fn last_layer_inputs(&self) -> &[f32] {
-        self.last_layer.checked_sub(1).map_or(&[], |i| &self.outputs[i])
+        &self.last_layer_inputs
     }
     /// Losses of the records of the last gradient call, in order.
     #[must_use]

@@ -133,7 +133,7 @@ fn membership(study: &Study, dataset: &Dataset, candidates: &[RecordId], seed: S
 pub(crate) fn recipe(study: &Study, arm: &Arm) -> Result<Recipe, Error> {
     let target = &study.target;
     Ok(Recipe {
-        architecture: train::Architecture {
+        architecture: train::Architecture::Mlp {
             hidden: target.hidden.clone(),
             activation: match target.activation {
                 Activation::Tanh => dosimeter_model::Activation::Tanh,
@@ -320,7 +320,7 @@ impl Run<'_> {
             };
             pack(
                 &TrainedFacts { steps, ledger, facts, test_accuracy_of_train_law },
-                &[&graph.to_bytes()],
+                &[&graph.to_bytes().map_err(train::Error::from)?],
             )
         })?;
         self.once(&group.query, || {

@@ -1,11 +1,11 @@
 //! One optimizer step on one thread, for `bench/run.py`; prints JSON lines.
 //!
 //! A step is forward, cross-entropy and backward, for the private steps also per-record norms, clipping, the clipped
-//! sum and noise, then Adam; the batch of 128 records is fixed. Variants: `plain-adam`; `dp-adam` with the fast
+//! sum and noise, then Adam; the batch is fixed. Variants: `forward` (no gradient); `plain-adam`; `dp-adam` with the fast
 //! generator and float sampler; `dp-adam chacha` with ChaCha20 and float sampler; `dp-adam exact` with ChaCha20 and the
 //! exact sampler; `clipped sum`, `noise fast` and `products` (the matrix products of a dense step) are parts of a step. The last line is the matrix product's peak.
 //!
-//! `bench_step [--case small|large|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S]`
+//! `bench_step [--case small|large|cnn|vgg16|mobilenet|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S]`
 #![expect(clippy::print_stdout, reason = "a bench program talks")]
 use cpu_time::ThreadTime;
 use dosimeter_data::Seed;
@@ -24,30 +24,66 @@ use rand_core::Rng;
 use std::error::Error;
 use std::time::Instant;
 
-const BATCH: usize = 128;
 const CLIPPING_NORM: f64 = 1.0;
+
+type Build = fn(&mut dyn Rng) -> Result<Graph, dosimeter_model::Error>;
 
 struct Case {
     name: &'static str,
+    /// Numbers per record.
     inputs: usize,
-    hidden: &'static [usize],
-    activation: Activation,
-    density: f64,
+    batch: usize,
+    classes: usize,
+    build: Build,
+    /// Share of ones in binary inputs; `None`: dense inputs only.
+    density: Option<f64>,
 }
-const CASES: [Case; 2] = [
-    Case { name: "small", inputs: 600, hidden: &[128], activation: Activation::Tanh, density: 0.2 },
+const CASES: [Case; 5] = [
+    Case {
+        name: "small",
+        inputs: 600,
+        batch: 128,
+        classes: 100,
+        build: |rng| zoo::mlp(600, &[128], 100, Activation::Tanh, rng),
+        density: Some(0.2),
+    },
     Case {
         name: "large",
         inputs: 6169,
-        hidden: &[512, 128],
-        activation: Activation::Relu,
-        density: 0.1,
+        batch: 128,
+        classes: 100,
+        build: |rng| zoo::mlp(6169, &[512, 128], 100, Activation::Relu, rng),
+        density: Some(0.1),
+    },
+    Case {
+        name: "cnn",
+        inputs: 3 * 32 * 32,
+        batch: 64,
+        classes: 10,
+        build: |rng| zoo::cnn(&[3, 32, 32], 10, Activation::Tanh, rng),
+        density: None,
+    },
+    Case {
+        name: "vgg16",
+        inputs: 3 * 32 * 32,
+        batch: 16,
+        classes: 10,
+        build: |rng| zoo::vgg16(&[3, 32, 32], &[], 10, rng),
+        density: None,
+    },
+    Case {
+        name: "mobilenet",
+        inputs: 3 * 128 * 128,
+        batch: 4,
+        classes: 100,
+        build: |rng| zoo::mobilenet_v1(&[3, 128, 128], 100, rng),
+        density: None,
     },
 ];
-const CLASSES: usize = 100;
 
 /// What is timed.
-const VARIANTS: [&str; 7] = [
+const VARIANTS: [&str; 8] = [
+    "forward",
     "plain-adam",
     "dp-adam",
     "dp-adam chacha",
@@ -69,6 +105,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for c in CASES.iter().filter(|c| case == "all" || case == c.name) {
         for kind in ["dense", "binary"].iter().filter(|k| input == "all" || input == **k) {
             for variant in VARIANTS {
+                let dense_only = c.density.is_none();
+                if dense_only && (*kind == "binary" || variant == "products") {
+                    continue;
+                }
                 if variants.is_empty() || variants.split(',').any(|v| v == variant) {
                     measure(c, kind, variant, seconds)?;
                 }
@@ -95,7 +135,12 @@ struct Step {
 impl Step {
     fn run(&mut self, variant: &str, examples: &Examples<'_>) -> Result<(), Box<dyn Error>> {
         let (workspace, sum) = (&mut self.workspace, &mut self.sum);
+        let batch = examples.rows.len() as f64;
         match variant {
+            "forward" => {
+                self.graph.forward(&examples.rows, workspace)?;
+                return Ok(());
+            }
             "plain-adam" => {
                 let parts = self.graph.gradient_in_parts(
                     examples,
@@ -104,11 +149,11 @@ impl Step {
                     sum,
                     Write::Overwrite,
                 )?;
-                self.plain.step_in_parts(&mut self.graph, parts, &mut self.part, BATCH as f64);
+                self.plain.step_in_parts(&mut self.graph, parts, &mut self.part, batch);
                 return Ok(());
             }
             "products" => {
-                self.products();
+                self.products(examples.rows.len());
                 return Ok(());
             }
             "noise fast" => {
@@ -131,29 +176,29 @@ impl Step {
         let mut next = |out: &mut [f32]| parts.next_part(out);
         let bounded =
             BoundedInParts::from_clipped_sum(CLIPPING_NORM, longest, &mut next, &mut self.part)?;
-        let mut update = self.private.begin(&mut self.graph, BATCH as f64);
+        let mut update = self.private.begin(&mut self.graph, batch);
         let each = |start, part: Released<&[f32]>| update.part(start, part);
         Ok(self.ledger.release_in_parts(&self.mechanism, bounded, &mut self.noise, each)?)
     }
 
     /// The matrix products of a dense step alone: forward and weight gradient of every linear layer, input gradient
     /// of all but the first.
-    fn products(&mut self) {
+    fn products(&mut self, batch: usize) {
         let mut offset = 0;
-        for (i, layer) in self.graph.layers().iter().enumerate() {
-            let Layer::Linear(Linear { inputs, outputs }) = *layer else { continue };
+        for (i, node) in self.graph.nodes().iter().enumerate() {
+            let Layer::Linear(Linear { inputs, outputs }) = node.layer else { continue };
             let weights = &self.graph.parameters()[offset..offset + inputs * outputs];
             let weights = Matrix::new(weights, inputs, outputs);
-            let x = &self.scratch[..BATCH * inputs];
-            let (y, rest) = self.results.split_at_mut(BATCH * outputs);
-            kernels::matmul(Matrix::new(x, BATCH, inputs), weights, y, Write::Overwrite);
+            let x = &self.scratch[..batch * inputs];
+            let (y, rest) = self.results.split_at_mut(batch * outputs);
+            kernels::matmul(Matrix::new(x, batch, inputs), weights, y, Write::Overwrite);
             if i > 0 {
-                let (g, y) = (&mut rest[..BATCH * inputs], Matrix::new(y, BATCH, outputs));
+                let (g, y) = (&mut rest[..batch * inputs], Matrix::new(y, batch, outputs));
                 kernels::matmul(y, weights.transposed(), g, Write::Overwrite);
             }
             let sum = &mut self.sum[offset..offset + inputs * outputs];
             let (x, y) =
-                (Matrix::new(x, BATCH, inputs).transposed(), Matrix::new(y, BATCH, outputs));
+                (Matrix::new(x, batch, inputs).transposed(), Matrix::new(y, batch, outputs));
             kernels::matmul(x, y, sum, Write::Overwrite);
             offset += inputs * outputs + outputs;
         }
@@ -164,22 +209,23 @@ fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), 
     let seed = Seed::root(1);
     let mut rng = seed.child("inputs").rng();
     let words_per_row = case.inputs.div_ceil(64);
-    let (mut values, mut words) = (Vec::new(), vec![0_u64; BATCH * words_per_row]);
-    for row in 0..BATCH {
+    let (mut values, mut words) = (Vec::new(), vec![0_u64; case.batch * words_per_row]);
+    for row in 0..case.batch {
         for j in 0..case.inputs {
             let u = f64::from(rng.next_u32()) / f64::from(u32::MAX);
             values.push(2.0_f64.mul_add(u, -1.0) as f32);
-            words[row * words_per_row + j / 64] |= u64::from(u < case.density) << (j % 64);
+            words[row * words_per_row + j / 64] |=
+                u64::from(u < case.density.unwrap_or(0.0)) << (j % 64);
         }
     }
     let rows = match input {
         "dense" => Rows::Dense { width: case.inputs, values: &values },
         _ => Rows::Bits { width: case.inputs, words: &words },
     };
-    let labels: Vec<u32> = (0..BATCH).map(|i| (i * 7 % CLASSES) as u32).collect();
+    let labels: Vec<u32> = (0..case.batch).map(|i| (i * 7 % case.classes) as u32).collect();
     let examples = Examples { rows, targets: Targets::Classes(&labels), loss: Loss::CrossEntropy };
     let mut weights = seed.child("weights").rng();
-    let graph = zoo::mlp(case.inputs, case.hidden, CLASSES, case.activation, &mut weights)?;
+    let graph = (case.build)(&mut weights)?;
     let source = match variant {
         "dp-adam chacha" => {
             NoiseSource { generator: Generator::ReplayableChaCha, sampler: Sampler::Float }
@@ -199,8 +245,8 @@ fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), 
         ledger: Ledger::new(Unit::Record),
         mechanism: Gaussian { noise_multiplier: NoiseMultiplier::new(1.0)? },
         noise: NoiseRng::with_source(source, seed.child("noise").bytes())?,
-        scratch: vec![0.01; BATCH * case.inputs],
-        results: vec![0.0; BATCH * 2 * case.inputs],
+        scratch: vec![0.01; case.batch * case.inputs],
+        results: vec![0.0; case.batch * 2 * case.inputs],
         graph,
     };
     let warm_up = Instant::now();

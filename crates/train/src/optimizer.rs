@@ -252,7 +252,8 @@ mod tests {
 
     /// One weight at 2, one bias at 3.
     fn graph() -> Graph {
-        let mut graph = Graph::new(vec![Layer::Linear(Linear { inputs: 1, outputs: 1 })]).unwrap();
+        let mut graph =
+            Graph::chain(&[1], vec![Layer::Linear(Linear { inputs: 1, outputs: 1 })]).unwrap();
         graph.parameters_mut().copy_from_slice(&[2.0, 3.0]);
         graph
     }
@@ -300,7 +301,7 @@ mod tests {
         let momentum = Optimizer::Sgd { learning_rate: 0.1, momentum: 0.5 };
         let layer = Layer::Linear(Linear { inputs: 300, outputs: 101 });
         for optimizer in [Optimizer::adam(0.1), momentum, Optimizer::sgd(0.1)] {
-            let mut graphs = [(); 2].map(|()| Graph::new(vec![layer]).unwrap());
+            let mut graphs = [(); 2].map(|()| Graph::chain(&[300], vec![layer.clone()]).unwrap());
             for (in_parts, graph) in [true, false].into_iter().zip(&mut graphs) {
                 let mut ledger = Ledger::new(Unit::Record);
                 let mut rng = NoiseRng::experiment([1; 32]);

@@ -1,17 +1,81 @@
 //! How a model is trained. Everything that changes a number is here or in the seed; [`crate::Speed`] changes none.
 use crate::Error;
-use dosimeter_model::Activation;
+use dosimeter_model::{Activation, Graph, zoo};
 use dosimeter_privacy::NoiseMultiplier;
+use rand_core::Rng;
 use serde::{Deserialize, Serialize};
 
-/// A multi-layer perceptron's shape between inputs and classes.
+/// The network between inputs and classes, weights drawn as by [`zoo::initialise`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Architecture {
-    /// Hidden widths, first to last; may be empty (then the model is linear).
-    pub hidden: Vec<usize>,
-    /// Activation behind each hidden layer.
-    pub activation: Activation,
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Architecture {
+    /// [`zoo::mlp`].
+    Mlp {
+        /// Hidden widths, first to last; may be empty (then the model is linear).
+        hidden: Vec<usize>,
+        /// Activation behind each hidden layer.
+        activation: Activation,
+    },
+    /// [`zoo::lenet`].
+    Lenet,
+    /// [`zoo::small_cnn`].
+    SmallCnn {
+        /// Behind every layer but the last.
+        activation: Activation,
+    },
+    /// [`zoo::cnn`].
+    Cnn {
+        /// Behind every layer but the last.
+        activation: Activation,
+    },
+    /// [`zoo::alexnet`].
+    Alexnet,
+    /// [`zoo::vgg16`].
+    Vgg16 {
+        /// Widths behind the convolutions.
+        hidden: Vec<usize>,
+    },
+    /// [`zoo::mobilenet_v1`].
+    MobilenetV1,
+}
+impl Architecture {
+    /// The network for records of `shape` (`[numbers]`, or `[channels, height, width]`), which all but a perceptron need to
+    /// be images.
+    ///
+    /// # Errors
+    /// [`Error::Model`] if the images are too small, or no images.
+    pub fn build<R: Rng + ?Sized>(
+        &self,
+        shape: &[usize],
+        classes: usize,
+        rng: &mut R,
+    ) -> Result<Graph, Error> {
+        Ok(match self {
+            Self::Mlp { hidden, activation } => {
+                zoo::mlp(shape.iter().product(), hidden, classes, *activation, rng)?
+            }
+            Self::Lenet => zoo::lenet(shape, classes, rng)?,
+            Self::SmallCnn { activation } => zoo::small_cnn(shape, classes, *activation, rng)?,
+            Self::Cnn { activation } => zoo::cnn(shape, classes, *activation, rng)?,
+            Self::Alexnet => zoo::alexnet(shape, classes, rng)?,
+            Self::Vgg16 { hidden } => zoo::vgg16(shape, hidden, classes, rng)?,
+            Self::MobilenetV1 => zoo::mobilenet_v1(shape, classes, rng)?,
+        })
+    }
+    fn hidden(&self) -> &[usize] {
+        match self {
+            Self::Mlp { hidden, .. } | Self::Vgg16 { hidden } => hidden,
+            _ => &[],
+        }
+    }
+    const fn activation(&self) -> Option<Activation> {
+        match self {
+            Self::Mlp { activation, .. }
+            | Self::SmallCnn { activation }
+            | Self::Cnn { activation } => Some(*activation),
+            _ => None,
+        }
+    }
 }
 
 /// The update rule.
@@ -151,10 +215,10 @@ impl Recipe {
         let not_negative = |what, x: f64| in_range(what, "finite and at least 0", x, x >= 0.0);
         let decay = |what, x: f64| in_range(what, "in [0, 1)", x, (0.0..1.0).contains(&x));
         let counted = |what, n: usize| in_range(what, "at least 1", n as f64, n >= 1);
-        for width in &self.architecture.hidden {
+        for width in self.architecture.hidden() {
             counted("hidden width", *width)?;
         }
-        if let Activation::LeakyRelu { slope } = self.architecture.activation {
+        if let Some(Activation::LeakyRelu { slope }) = self.architecture.activation() {
             positive("slope", f64::from(slope))?;
         }
         match self.optimizer {

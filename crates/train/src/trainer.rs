@@ -4,7 +4,7 @@ use crate::optimizer::{PlainOptimizer, PrivateOptimizer};
 use crate::{Arm, Batch, EarlyStopping, Error, Evaluation, Progress, Recipe, Watch, evaluate};
 use dosimeter_data::{Dataset, RecordId, Seed};
 use dosimeter_model::kernels::{Write, squared_norm};
-use dosimeter_model::{GradientParts, Graph, RECORD_BLOCK, Workspace, zoo};
+use dosimeter_model::{GradientParts, Graph, RECORD_BLOCK, Workspace};
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
     BoundedInParts, Event, Ledger, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
@@ -148,13 +148,8 @@ struct Seen {
 pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error> {
     training.check()?;
     let Training { recipe, dataset, seed, .. } = *training;
-    let graph = zoo::mlp(
-        dataset.width(),
-        &recipe.architecture.hidden,
-        dataset.classes,
-        recipe.architecture.activation,
-        &mut seed.child("initial weights").rng(),
-    )?;
+    let mut weights = seed.child("initial weights").rng();
+    let graph = recipe.architecture.build(&[dataset.width()], dataset.classes, &mut weights)?;
     let mut updates = training.updates(&graph)?;
     let parameters = graph.parameters().len();
     let mut run = Run {

@@ -38,7 +38,7 @@ fn the_noise_of_a_step_is_noise_multiplier_times_clipping_norm_over_batch_size()
     ] {
         let after = |arm| {
             let recipe = Recipe {
-                architecture: Architecture { hidden: vec![128], activation: Activation::Tanh },
+                architecture: Architecture::Mlp { hidden: vec![128], activation: Activation::Tanh },
                 optimizer: Optimizer::sgd(rate),
                 batch_size,
                 epochs: 1,

@@ -184,6 +184,19 @@ pub fn axpy(out: &mut [f32], factor: f32, values: &[f32]) {
     );
 }
 
+/// `out = factor x + constant`.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn affine(values: &[f32], factor: f32, constant: f32, out: &mut [f32]) {
+    map_with(
+        out,
+        values,
+        #[inline(always)]
+        move |_, x| x.mul_add(factor, constant),
+    );
+}
+
 const LANES: usize = 16;
 
 #[inline(always)]

@@ -11,13 +11,13 @@ mod reduction;
 mod row_sum;
 
 pub use elementwise::{
-    axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale, sigmoid, sigmoid_gradient,
-    softmax_rows, tanh, tanh_gradient,
+    affine, axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale, sigmoid,
+    sigmoid_gradient, softmax_rows, tanh, tanh_gradient,
 };
 pub(crate) use elementwise::{exp_of, sigmoid_of};
 pub(crate) use product::equal_tiles;
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
-pub use reduction::{dot, squared_norm, sum_rows};
+pub use reduction::{dot, squared_norm, sum, sum_of, sum_rows};
 pub use row_sum::{RowLists, expand_bits, sum_listed_rows, transpose_bits};
 
 /// The matrix product in use, the one primitive whose last bits depend on the instruction set.

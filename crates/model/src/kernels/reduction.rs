@@ -25,6 +25,41 @@ pub fn dot(a: &[f32], b: &[f32]) -> f64 {
             dot_lanes(a, b, sums);
         },
     );
+    fold(lanes)
+}
+
+/// `sum x`, in double precision.
+#[must_use]
+pub fn sum(values: &[f32]) -> f64 {
+    sum_of(values, f64::from)
+}
+
+/// `sum f(x)`, in double precision.
+#[must_use]
+pub fn sum_of(values: &[f32], f: impl Fn(f32) -> f64) -> f64 {
+    let mut lanes = [0.0_f64; LANES];
+    let sums = &mut lanes;
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let mut lanes = *sums;
+            let (whole, rest) = values.as_chunks::<LANES>();
+            for x in whole {
+                for i in 0..LANES {
+                    lanes[i] += f(x[i]);
+                }
+            }
+            for (lane, x) in lanes.iter_mut().zip(rest) {
+                *lane += f(*x);
+            }
+            *sums = lanes;
+        },
+    );
+    fold(lanes)
+}
+
+/// Halves added to halves.
+fn fold(mut lanes: [f64; LANES]) -> f64 {
     let mut width = LANES / 2;
     while width > 0 {
         for i in 0..width {

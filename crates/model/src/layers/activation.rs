@@ -1,5 +1,6 @@
 //! Layers without parameters.
-use crate::kernels;
+use super::{Misfit, Operation, Read, Scratch, only};
+use crate::kernels::{self, Write};
 use serde::{Deserialize, Serialize};
 
 /// A function applied to a record's numbers, in place. Gradients are computed from its outputs alone.
@@ -53,4 +54,41 @@ impl Activation {
             }
         }
     }
+}
+
+impl Operation for Activation {
+    fn output_shape(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, Misfit> {
+        only(inputs).map(<[_]>::to_vec)
+    }
+    fn forward(&self, read: &Read<'_>, output: &mut [f32], _: &mut Scratch) {
+        output.copy_from_slice(read.inputs[0]);
+        (*self).forward(output, row_width(read));
+    }
+    /// Called only where the function could not be applied in place, so its outputs are computed anew.
+    fn input_gradient(
+        &self,
+        read: &Read<'_>,
+        _: usize,
+        gradient: &[f32],
+        out: &mut [f32],
+        write: Write,
+        scratch: &mut Scratch,
+    ) {
+        let (outputs, product) = (&mut scratch.columns, &mut scratch.products);
+        outputs.clear();
+        outputs.extend_from_slice(read.inputs[0]);
+        (*self).forward(outputs, row_width(read));
+        product.clear();
+        product.extend_from_slice(gradient);
+        (*self).backward(product, outputs, row_width(read));
+        match write {
+            Write::Overwrite => out.copy_from_slice(product),
+            Write::Accumulate => kernels::axpy(out, 1.0, product),
+        }
+    }
+}
+
+/// Numbers of one record.
+fn row_width(read: &Read<'_>) -> usize {
+    read.shapes[0].iter().product::<usize>().max(1)
 }

@@ -1,4 +1,5 @@
 //! The linear layer, on numbers and on bits.
+use super::{Misfit, Operation, Read, Scratch, only};
 use crate::kernels::{self, Matrix, RowLists, Write};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -32,7 +33,7 @@ impl Linear {
     /// Weights and biases.
     #[must_use]
     pub const fn parameter_count(&self) -> usize {
-        self.inputs * self.outputs + self.outputs
+        self.inputs.saturating_add(1).saturating_mul(self.outputs)
     }
     /// `outputs = x W + b`.
     ///
@@ -68,18 +69,24 @@ impl Linear {
             }
         }
     }
-    /// `input_gradient = g W^T`, from the gradient `g` with respect to the outputs.
+    /// `input_gradient = g W^T`, or `+=`, from the gradient `g` with respect to the outputs.
     ///
     /// # Panics
     /// If a shape does not fit.
-    pub fn input_gradient(&self, parameters: &[f32], gradient: &[f32], input_gradient: &mut [f32]) {
+    pub fn input_gradient(
+        &self,
+        parameters: &[f32],
+        gradient: &[f32],
+        input_gradient: &mut [f32],
+        write: Write,
+    ) {
         let weights = &parameters[..self.inputs * self.outputs];
         let records = gradient.len() / self.outputs;
         kernels::matmul(
             Matrix::new(gradient, records, self.outputs),
             Matrix::new(weights, self.inputs, self.outputs).transposed(),
             input_gradient,
-            Write::Overwrite,
+            write,
         );
     }
     /// The gradient with respect to the parameters, summed over records: `x^T g`, then the column sums of `g`; of these
@@ -146,5 +153,59 @@ impl Linear {
             };
             *norm += kernels::squared_norm(b) * (input_norm + 1.0);
         }
+    }
+}
+
+impl Operation for Linear {
+    fn output_shape(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, Misfit> {
+        if self.inputs == 0 || self.outputs == 0 {
+            return Err(Misfit::new("a width above 0"));
+        }
+        if only(inputs)? != [self.inputs] {
+            return Err(Misfit::new(format!("[{}]", self.inputs)));
+        }
+        Ok(vec![self.outputs])
+    }
+    fn parameter_groups(&self) -> Vec<(usize, bool)> {
+        vec![(self.inputs.saturating_mul(self.outputs), true), (self.outputs, false)]
+    }
+    fn forward(&self, read: &Read<'_>, output: &mut [f32], _: &mut Scratch) {
+        self.forward(read.parameters, LinearInput::Numbers(read.inputs[0]), output);
+    }
+    fn input_gradient(
+        &self,
+        read: &Read<'_>,
+        _: usize,
+        gradient: &[f32],
+        out: &mut [f32],
+        write: Write,
+        _: &mut Scratch,
+    ) {
+        self.input_gradient(read.parameters, gradient, out, write);
+    }
+    fn parameter_gradient(
+        &self,
+        read: &Read<'_>,
+        gradient: &[f32],
+        out: &mut [f32],
+        write: Write,
+        _: &mut Scratch,
+    ) {
+        let input = LinearInput::Numbers(read.inputs[0]);
+        self.parameter_gradient(input, gradient, 0..self.inputs + 1, out, write);
+    }
+    fn add_squared_gradient_norms(
+        &self,
+        read: &Read<'_>,
+        gradient: &[f32],
+        squared_norms: &mut [f64],
+        _: &mut Vec<f32>,
+        _: &mut Scratch,
+    ) {
+        self.add_squared_gradient_norms(
+            LinearInput::Numbers(read.inputs[0]),
+            gradient,
+            squared_norms,
+        );
     }
 }

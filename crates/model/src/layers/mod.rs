@@ -1,14 +1,30 @@
-//! Layers: each with a forward pass, an input gradient, a parameter gradient summed over records, and the squared
-//! norm of every record's own parameter gradient.
+//! Layers: each with a forward pass, a gradient for every input, a parameter gradient summed over records, and the
+//! squared norm of every record's own parameter gradient.
+//!
+//! One record's numbers lie in row-major order of its shape: `[numbers]`, or `[channels, height, width]`; records
+//! follow each other.
 mod activation;
+mod convolution;
 mod linear;
+mod normalization;
+mod pooling;
+mod reshape;
+mod window;
 
 pub use activation::Activation;
+pub use convolution::Convolution;
 pub use linear::{Linear, LinearInput};
+pub use normalization::{Affine, BatchNormalization, Normalization};
+pub use pooling::{Pool, Pooling};
+pub use reshape::Reshape;
+pub use window::Window;
+
+use crate::Error;
+use crate::kernels::Write;
 use serde::{Deserialize, Serialize};
 
 /// One layer of a [`crate::Graph`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Layer {
@@ -16,4 +32,157 @@ pub enum Layer {
     Linear(Linear),
     /// A function of each record's numbers, without parameters.
     Activation(Activation),
+    /// Weighted sums over windows.
+    Convolution(Convolution),
+    /// The largest number or the mean of windows.
+    Pooling(Pooling),
+    /// With the record's own statistics.
+    Normalization(Normalization),
+    /// With fixed statistics.
+    BatchNormalization(BatchNormalization),
+    /// The same numbers under another shape.
+    Reshape(Reshape),
+}
+/// Names of all layers, as in [`Layer::name`].
+pub const LAYERS: &[&str] = &[
+    "linear",
+    "activation",
+    "convolution",
+    "pooling",
+    "normalization",
+    "batch-normalization",
+    "reshape",
+];
+
+impl Layer {
+    /// What kind of layer it is.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Linear(_) => "linear",
+            Self::Activation(_) => "activation",
+            Self::Convolution(_) => "convolution",
+            Self::Pooling(_) => "pooling",
+            Self::Normalization(_) => "normalization",
+            Self::BatchNormalization(_) => "batch-normalization",
+            Self::Reshape(_) => "reshape",
+        }
+    }
+    /// Shape of one record's output for the shapes of its inputs; `None` if it does not take them.
+    #[must_use]
+    pub fn output_shape_of(&self, inputs: &[&[usize]]) -> Option<Vec<usize>> {
+        self.operation().output_shape(inputs).ok()
+    }
+    pub(crate) fn operation(&self) -> &dyn Operation {
+        match self {
+            Self::Linear(layer) => layer,
+            Self::Activation(layer) => layer,
+            Self::Convolution(layer) => layer,
+            Self::Pooling(layer) => layer,
+            Self::Normalization(layer) => layer,
+            Self::BatchNormalization(layer) => layer,
+            Self::Reshape(layer) => layer,
+        }
+    }
+    /// Weights, biases and other numbers that training moves.
+    #[must_use]
+    pub fn parameter_count(&self) -> usize {
+        let groups = self.operation().parameter_groups();
+        groups.iter().fold(0, |sum: usize, (count, _)| sum.saturating_add(*count))
+    }
+}
+
+/// What an operation reads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read<'a> {
+    /// Records at once.
+    pub(crate) records: usize,
+    /// The layer's own parameters.
+    pub(crate) parameters: &'a [f32],
+    /// Of one record, for each input.
+    pub(crate) shapes: &'a [&'a [usize]],
+    /// Each `[records, shape]`.
+    pub(crate) inputs: &'a [&'a [f32]],
+}
+
+/// Memory that operations use as they like and leave behind as it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scratch {
+    pub(crate) columns: Vec<f32>,
+    pub(crate) products: Vec<f32>,
+}
+
+/// What a layer does to the numbers of a block of records.
+///
+/// Gradients are computed from what the layer read ([`Activation`]s alone: from what they wrote), so nothing else
+/// is kept between the passes.
+pub(crate) trait Operation {
+    /// Shape of one record's output.
+    ///
+    /// # Errors
+    /// [`Misfit`] if there are not as many inputs as the layer takes, or of other shapes.
+    fn output_shape(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, Misfit>;
+    /// How many parameters of each kind follow each other, and whether L2 regularisation concerns them (weights: yes;
+    /// biases: no).
+    fn parameter_groups(&self) -> Vec<(usize, bool)> {
+        Vec::new()
+    }
+    /// Overwrites `output`.
+    fn forward(&self, read: &Read<'_>, output: &mut [f32], scratch: &mut Scratch);
+    /// Writes or adds the gradient with respect to input number `which`, from that with respect to the output.
+    fn input_gradient(
+        &self,
+        read: &Read<'_>,
+        which: usize,
+        gradient: &[f32],
+        out: &mut [f32],
+        write: Write,
+        scratch: &mut Scratch,
+    );
+    /// Writes or adds the parameter gradient, summed over the records.
+    fn parameter_gradient(
+        &self,
+        _read: &Read<'_>,
+        _gradient: &[f32],
+        _out: &mut [f32],
+        _write: Write,
+        _scratch: &mut Scratch,
+    ) {
+    }
+    /// Adds to `squared_norms` each record's squared norm of its own parameter gradient.
+    ///
+    /// An operation that forms the gradients of single records on the way leaves them in `kept`, `[records,
+    /// parameters]`; their weighted sum then stands in for [`Self::parameter_gradient`].
+    fn add_squared_gradient_norms(
+        &self,
+        _read: &Read<'_>,
+        _gradient: &[f32],
+        _squared_norms: &mut [f64],
+        _kept: &mut Vec<f32>,
+        _scratch: &mut Scratch,
+    ) {
+    }
+}
+
+/// Why a layer cannot take its inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    pub(crate) needed: String,
+}
+impl Misfit {
+    pub(crate) fn new(needed: impl Into<String>) -> Self {
+        Self { needed: needed.into() }
+    }
+    pub(crate) fn at(self, layer: usize, inputs: &[&[usize]]) -> Error {
+        let got = inputs.iter().map(|s| format!("{s:?}")).collect::<Vec<_>>().join(" and ");
+        Error::LayersDoNotFit { layer, needed: self.needed, got }
+    }
+}
+
+/// The shape of the only input.
+pub(crate) fn only<'a>(inputs: &[&'a [usize]]) -> Result<&'a [usize], Misfit> {
+    match inputs {
+        [one] => Ok(one),
+        _ => Err(Misfit::new("one input")),
+    }
 }

@@ -1,0 +1,334 @@
+//! Convolution over one or two dimensions.
+use super::window::{Plane, Window};
+use super::{Misfit, Operation, Read, Scratch, only};
+use crate::kernels::{self, Matrix, Write};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// Every output channel is a weighted sum over a window of the input channels of its group, plus a bias (as in ONNX
+/// and PyTorch: a cross-correlation, the kernel is not mirrored).
+///
+/// Reads `[channels, height, width]`, or `[channels, length]` as an image of height 1. Parameters lie as weights
+/// row-major `[outputs, channels / groups, kernel height, kernel width]`, then biases `[outputs]` if there are any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Convolution {
+    /// Channels going in.
+    pub channels: usize,
+    /// Channels coming out.
+    pub outputs: usize,
+    /// Channels are cut into so many groups, each convolved on its own; `channels` for a depthwise convolution.
+    pub groups: usize,
+    /// The window.
+    pub window: Window,
+    /// Whether each output channel has a bias.
+    pub bias: bool,
+}
+
+/// Output numbers of one channel that a matrix product forms together: several records, if each has few.
+const COLUMNS: usize = 512;
+
+/// Gradients of single records are formed where a Gram matrix of the outputs (`outputs^2 (inputs + channels)`
+/// multiplications) would cost more than this for every number of such a gradient written and read again.
+const GRAM_PER_NUMBER: usize = 16;
+
+/// One group of a convolution on one shape: `[outputs, taps] x [taps, places]`.
+#[derive(Debug, Clone, Copy)]
+struct Sizes {
+    plane: Plane,
+    /// Input channels of a group.
+    channels: usize,
+    /// Output channels of a group.
+    outputs: usize,
+    /// Weights of one output channel.
+    taps: usize,
+    /// Output numbers of one channel.
+    places: usize,
+    /// Records together.
+    together: usize,
+}
+
+impl Convolution {
+    /// Numbers of weights.
+    #[must_use]
+    pub const fn weight_count(&self) -> usize {
+        let [height, width] = self.window.kernel;
+        let groups = if self.groups == 0 { 1 } else { self.groups };
+        self.outputs
+            .saturating_mul(self.channels / groups)
+            .saturating_mul(height)
+            .saturating_mul(width)
+    }
+    fn sizes(&self, shape: &[usize]) -> Sizes {
+        let plane = self.window.plane(shape);
+        let [height, width] = self.window.kernel;
+        let channels = self.channels / self.groups;
+        let places = plane.places();
+        Sizes {
+            plane,
+            channels,
+            outputs: self.outputs / self.groups,
+            taps: channels * height * width,
+            places,
+            together: (COLUMNS / places).max(1),
+        }
+    }
+    /// What each output number is a weighted sum of, `[taps, records * places]`: written to `out`, or the input itself
+    /// where it already lies so.
+    fn columns<'a>(
+        &self,
+        sizes: &Sizes,
+        input: &'a [f32],
+        group: usize,
+        records: Range<usize>,
+        out: &'a mut Vec<f32>,
+    ) -> &'a [f32] {
+        let Sizes { plane, channels, taps, places, .. } = *sizes;
+        let area = plane.area();
+        let first = |record: usize| (record * self.channels + group * channels) * area;
+        if records.len() == 1 && self.window.is_identity() {
+            let start = first(records.start);
+            return &input[start..start + channels * area];
+        }
+        let length = records.len() * places;
+        out.resize(taps * length, 0.0);
+        for (i, record) in records.enumerate() {
+            let input = &input[first(record)..first(record) + channels * area];
+            for (c, input) in input.chunks_exact(area).enumerate() {
+                self.window.for_each_tap(|tap, ky, kx| {
+                    let row = c * taps / channels + tap;
+                    let out = &mut out[row * length + i * places..][..places];
+                    self.window.gather(plane, ky, kx, input, out);
+                });
+            }
+        }
+        out
+    }
+    /// Output numbers or gradients of one group, `[outputs, records * places]`.
+    fn rows<'a>(
+        &self,
+        sizes: &Sizes,
+        numbers: &'a [f32],
+        group: usize,
+        records: Range<usize>,
+        out: &'a mut Vec<f32>,
+    ) -> &'a [f32] {
+        let Sizes { outputs, places, .. } = *sizes;
+        let first = |record: usize| (record * self.outputs + group * outputs) * places;
+        if records.len() == 1 {
+            let start = first(records.start);
+            return &numbers[start..start + outputs * places];
+        }
+        out.resize(outputs * records.len() * places, 0.0);
+        let length = records.len() * places;
+        for (i, record) in records.enumerate() {
+            let numbers = &numbers[first(record)..first(record) + outputs * places];
+            for (o, row) in numbers.chunks_exact(places).enumerate() {
+                out[o * length + i * places..][..places].copy_from_slice(row);
+            }
+        }
+        out
+    }
+    /// `[outputs, taps]` of one group.
+    fn weights<'a>(&self, sizes: &Sizes, group: usize, parameters: &'a [f32]) -> Matrix<'a> {
+        let count = sizes.outputs * sizes.taps;
+        Matrix::new(&parameters[group * count..(group + 1) * count], sizes.outputs, sizes.taps)
+    }
+    /// Groups of records and groups of channels, one after the other.
+    fn for_each_product(
+        &self,
+        sizes: &Sizes,
+        records: usize,
+        mut what: impl FnMut(usize, Range<usize>),
+    ) {
+        for start in (0..records).step_by(sizes.together) {
+            for group in 0..self.groups {
+                what(group, start..records.min(start + sizes.together));
+            }
+        }
+    }
+    /// The gradient of the parameters, summed over some records.
+    fn add_gradient(
+        &self,
+        read: &Read<'_>,
+        gradient: &[f32],
+        records: Range<usize>,
+        out: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let sizes = self.sizes(read.shapes[0]);
+        let (weights, biases) = out.split_at_mut(self.weight_count());
+        let (first, count) = (records.start, records.len());
+        let each = sizes.outputs * sizes.taps;
+        self.for_each_product(&sizes, count, |group, part| {
+            let part = first + part.start..first + part.end;
+            let length = part.len() * sizes.places;
+            let columns =
+                self.columns(&sizes, read.inputs[0], group, part.clone(), &mut scratch.columns);
+            let rows = self.rows(&sizes, gradient, group, part, &mut scratch.products);
+            let rows = Matrix::new(rows, sizes.outputs, length);
+            let columns = Matrix::new(columns, sizes.taps, length);
+            let out = &mut weights[group * each..(group + 1) * each];
+            kernels::matmul(rows, columns.transposed(), out, Write::Accumulate);
+        });
+        if self.bias {
+            for row in gradient.chunks_exact(self.outputs * sizes.places).skip(first).take(count) {
+                for (bias, places) in biases.iter_mut().zip(row.chunks_exact(sizes.places)) {
+                    *bias += kernels::sum(places) as f32;
+                }
+            }
+        }
+    }
+}
+
+impl Operation for Convolution {
+    fn output_shape(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, Misfit> {
+        let shape = only(inputs)?;
+        let Self { channels, outputs, groups, .. } = *self;
+        if groups == 0 || outputs == 0 || channels == 0 || channels % groups + outputs % groups > 0
+        {
+            return Err(Misfit::new("channels and outputs above 0, in whole groups"));
+        }
+        if shape.first() != Some(&channels) {
+            return Err(Misfit::new(format!("[{channels}, height, width]")));
+        }
+        self.window.output_shape(shape, outputs)
+    }
+    fn parameter_groups(&self) -> Vec<(usize, bool)> {
+        vec![(self.weight_count(), true), (if self.bias { self.outputs } else { 0 }, false)]
+    }
+    fn forward(&self, read: &Read<'_>, output: &mut [f32], scratch: &mut Scratch) {
+        let sizes = self.sizes(read.shapes[0]);
+        let biases = &read.parameters[self.weight_count()..];
+        let Sizes { outputs, places, .. } = sizes;
+        if self.bias {
+            for row in output.chunks_exact_mut(self.outputs * places) {
+                for (bias, places) in biases.iter().zip(row.chunks_exact_mut(places)) {
+                    places.fill(*bias);
+                }
+            }
+        } else {
+            output.fill(0.0);
+        }
+        self.for_each_product(&sizes, read.records, |group, part| {
+            let (columns, products) = (&mut scratch.columns, &mut scratch.products);
+            let length = part.len() * places;
+            let columns = self.columns(&sizes, read.inputs[0], group, part.clone(), columns);
+            let columns = Matrix::new(columns, sizes.taps, length);
+            let weights = self.weights(&sizes, group, read.parameters);
+            let first = |record: usize| (record * self.outputs + group * outputs) * places;
+            if part.len() == 1 {
+                let out = &mut output[first(part.start)..][..outputs * places];
+                kernels::matmul(weights, columns, out, Write::Accumulate);
+                return;
+            }
+            products.resize(outputs * length, 0.0);
+            kernels::matmul(weights, columns, products, Write::Overwrite);
+            for (i, record) in part.enumerate() {
+                let out = &mut output[first(record)..][..outputs * places];
+                for (row, product) in
+                    out.chunks_exact_mut(places).zip(products.chunks_exact(length))
+                {
+                    kernels::axpy(row, 1.0, &product[i * places..][..places]);
+                }
+            }
+        });
+    }
+    fn input_gradient(
+        &self,
+        read: &Read<'_>,
+        _: usize,
+        gradient: &[f32],
+        out: &mut [f32],
+        write: Write,
+        scratch: &mut Scratch,
+    ) {
+        let sizes = self.sizes(read.shapes[0]);
+        let Sizes { plane, channels, taps, places, .. } = sizes;
+        if write == Write::Overwrite {
+            out.fill(0.0);
+        }
+        self.for_each_product(&sizes, read.records, |group, part| {
+            let (columns, products) = (&mut scratch.columns, &mut scratch.products);
+            let length = part.len() * places;
+            let rows = self.rows(&sizes, gradient, group, part.clone(), products);
+            let rows = Matrix::new(rows, sizes.outputs, length);
+            columns.resize(taps * length, 0.0);
+            let weights = self.weights(&sizes, group, read.parameters).transposed();
+            kernels::matmul(weights, rows, columns, Write::Overwrite);
+            let area = plane.area();
+            for (i, record) in part.enumerate() {
+                let first = (record * self.channels + group * channels) * area;
+                for (c, out) in
+                    out[first..first + channels * area].chunks_exact_mut(area).enumerate()
+                {
+                    self.window.for_each_tap(|tap, ky, kx| {
+                        let row = c * taps / channels + tap;
+                        let from = &columns[row * length + i * places..][..places];
+                        self.window.scatter(plane, ky, kx, from, out);
+                    });
+                }
+            }
+        });
+    }
+    fn parameter_gradient(
+        &self,
+        read: &Read<'_>,
+        gradient: &[f32],
+        out: &mut [f32],
+        write: Write,
+        scratch: &mut Scratch,
+    ) {
+        if write == Write::Overwrite {
+            out.fill(0.0);
+        }
+        self.add_gradient(read, gradient, 0..read.records, out, scratch);
+    }
+    /// The gradient of one record's weights is `G U^T` with `G` `[outputs, places]` and `U` `[taps, places]`: either it
+    /// is formed, or its squared norm is the sum of the products of the Gram matrices `G^T G` and `U^T U`.
+    ///
+    /// # Source
+    /// Bu, Mao and Xu, *Scalable and Efficient Training of Large Convolutional Neural Networks with Differential
+    /// Privacy*, NeurIPS 2022 (arXiv:2205.10683), section 3.
+    fn add_squared_gradient_norms(
+        &self,
+        read: &Read<'_>,
+        gradient: &[f32],
+        squared_norms: &mut [f64],
+        kept: &mut Vec<f32>,
+        scratch: &mut Scratch,
+    ) {
+        let sizes = self.sizes(read.shapes[0]);
+        let Sizes { outputs, taps, places, .. } = sizes;
+        let gram = places.saturating_mul(places).saturating_mul(taps + outputs);
+        if gram >= GRAM_PER_NUMBER * outputs * taps {
+            let count = self.weight_count() + if self.bias { self.outputs } else { 0 };
+            kept.resize(read.records * count, 0.0);
+            kept.fill(0.0);
+            for (record, out) in kept.chunks_exact_mut(count).enumerate() {
+                self.add_gradient(read, gradient, record..record + 1, out, scratch);
+                squared_norms[record] += kernels::squared_norm(out);
+            }
+            return;
+        }
+        let mut grams = vec![0.0; 2 * places * places];
+        let (of_inputs, of_outputs) = grams.split_at_mut(places * places);
+        for (record, norm) in squared_norms.iter_mut().enumerate() {
+            for group in 0..self.groups {
+                let part = record..record + 1;
+                let (columns, products) = (&mut scratch.columns, &mut scratch.products);
+                let columns = self.columns(&sizes, read.inputs[0], group, part.clone(), columns);
+                let columns = Matrix::new(columns, taps, places);
+                kernels::matmul(columns.transposed(), columns, of_inputs, Write::Overwrite);
+                let rows = self.rows(&sizes, gradient, group, part, products);
+                let rows = Matrix::new(rows, outputs, places);
+                kernels::matmul(rows.transposed(), rows, of_outputs, Write::Overwrite);
+                *norm += kernels::dot(of_inputs, of_outputs);
+            }
+            if self.bias {
+                let row = &gradient[record * self.outputs * places..][..self.outputs * places];
+                let sums = row.chunks_exact(places).map(kernels::sum);
+                *norm += sums.map(|s| s * s).sum::<f64>();
+            }
+        }
+    }
+}

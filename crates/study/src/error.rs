@@ -119,6 +119,9 @@ pub enum Error {
     /// A specification that cannot be written as JSON.
     #[error("encoding: {0}")]
     Encode(serde_json::Error),
+    /// A network that cannot be written.
+    #[error("encoding a network: {0}")]
+    Network(#[from] dosimeter_model::Error),
     /// An artifact whose header cannot be read.
     #[error("decoding an artifact: {0}")]
     Decode(serde_json::Error),

@@ -320,7 +320,7 @@ impl Run<'_> {
             };
             pack(
                 &TrainedFacts { steps, ledger, facts, test_accuracy_of_train_law },
-                &[&graph.to_bytes().map_err(train::Error::from)?],
+                &[&graph.to_bytes()?],
             )
         })?;
         self.once(&group.query, || {

@@ -20,8 +20,9 @@ pub use error::Error;
 pub use gradient_parts::GradientParts;
 pub use graph::{Graph, Node, Value};
 pub use layers::{
-    Activation, Affine, BatchNormalization, Convolution, Layer, Linear, Normalization, Pool,
-    Pooling, Reshape, Window,
+    Activation, Affine, Arithmetic, Arrange, BatchNormalization, Combine, CombineConstant,
+    Concatenate, Convolution, Cut, Elementwise, Fill, Layer, Linear, LocalResponse, Normalization,
+    Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Window,
 };
 pub use loss::{Examples, Loss, Targets};
 pub use rows::{RECORD_BLOCK, Rows};

@@ -2,6 +2,9 @@
 //! the oracle's own loss), norms and clipped sums.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![expect(clippy::suboptimal_flops, reason = "an oracle is written as in the books")]
+#[path = "layers/without_parameters.rs"]
+mod without_parameters;
+
 use dosimeter_model::kernels::Write;
 use dosimeter_model::layers::LAYERS;
 use dosimeter_model::{
@@ -57,6 +60,10 @@ fn covered(
 
 /// What a layer gives, by its definition.
 fn oracle(layer: &Layer, p: &[f64], inputs: &[&Tensor], shape: &[usize]) -> Vec<f64> {
+    let of_one: Vec<_> = inputs.iter().map(|t| (&t.shape[..], &t.values[..])).collect();
+    if let Some(values) = without_parameters::oracle(layer, &of_one, shape) {
+        return values;
+    }
     let input = inputs[0];
     let x = &input.values;
     match layer {
@@ -220,7 +227,7 @@ fn cases() -> Vec<Case> {
         Layer::Normalization(Normalization { channels, groups, affine, stabilizer: 1e-5 })
     };
     let first = conv(convolution(2, 4, same));
-    vec![
+    let mut cases = vec![
         case("same", &[2, 5, 4], vec![first.clone(), tanh.clone(), conv(convolution(4, 3, same))]),
         // Few outputs and many weights: norms by Gram matrices.
         case(
@@ -289,7 +296,10 @@ fn cases() -> Vec<Case> {
             vec![first.clone(), normalization(4, 1, Affine::Element { numbers: 48 }), tanh.clone()],
         ),
         case("two functions", &[2, 3, 3], vec![first, tanh.clone(), tanh]),
-    ]
+    ];
+    let others = without_parameters::cases().into_iter();
+    cases.extend(others.map(|(name, graph)| Case { name, graph }));
+    cases
 }
 
 /// Parameters away from 0.
@@ -471,6 +481,10 @@ fn a_value_may_be_read_more_than_once() {
 
 #[test]
 fn layers_that_do_not_fit_are_refused() {
+    for layer in without_parameters::misfits() {
+        let refused = Graph::chain(&[2, 3, 4], vec![layer.clone()]);
+        assert!(refused.is_err(), "{layer:?}");
+    }
     let window = Window::same(3);
     let bad_window = |change: fn(&mut Window)| {
         let mut window = Window::same(3);

@@ -4,19 +4,31 @@
 //! One record's numbers lie in row-major order of its shape: `[numbers]`, or `[channels, height, width]`; records
 //! follow each other.
 mod activation;
+mod arrange;
+mod combine;
 mod convolution;
+mod elementwise;
 mod linear;
+mod local_response;
 mod normalization;
 mod pooling;
+mod reduce;
 mod reshape;
+mod softmax;
 mod window;
 
 pub use activation::Activation;
+pub use arrange::{Arrange, Concatenate, Cut, Fill};
+pub use combine::{Arithmetic, Combine, CombineConstant};
 pub use convolution::Convolution;
+pub use elementwise::Elementwise;
 pub use linear::{Linear, LinearInput};
+pub use local_response::LocalResponse;
 pub use normalization::{Affine, BatchNormalization, Normalization};
 pub use pooling::{Pool, Pooling};
+pub use reduce::{Reduce, Reduction};
 pub use reshape::Reshape;
+pub use softmax::Softmax;
 pub use window::Window;
 
 use crate::Error;
@@ -42,6 +54,22 @@ pub enum Layer {
     BatchNormalization(BatchNormalization),
     /// The same numbers under another shape.
     Reshape(Reshape),
+    /// A function of single numbers.
+    Elementwise(Elementwise),
+    /// Two values, number by number.
+    Combine(Combine),
+    /// A value and constants, number by number.
+    CombineConstant(CombineConstant),
+    /// Numbers put elsewhere.
+    Arrange(Arrange),
+    /// Values behind one another.
+    Concatenate(Concatenate),
+    /// Sums or means over axes.
+    Reduce(Reduce),
+    /// Softmax along one axis.
+    Softmax(Softmax),
+    /// Over the squares of neighbouring channels.
+    LocalResponse(LocalResponse),
 }
 /// Names of all layers, as in [`Layer::name`].
 pub const LAYERS: &[&str] = &[
@@ -52,6 +80,14 @@ pub const LAYERS: &[&str] = &[
     "normalization",
     "batch-normalization",
     "reshape",
+    "elementwise",
+    "combine",
+    "combine-constant",
+    "arrange",
+    "concatenate",
+    "reduce",
+    "softmax",
+    "local-response",
 ];
 
 impl Layer {
@@ -66,6 +102,14 @@ impl Layer {
             Self::Normalization(_) => "normalization",
             Self::BatchNormalization(_) => "batch-normalization",
             Self::Reshape(_) => "reshape",
+            Self::Elementwise(_) => "elementwise",
+            Self::Combine(_) => "combine",
+            Self::CombineConstant(_) => "combine-constant",
+            Self::Arrange(_) => "arrange",
+            Self::Concatenate(_) => "concatenate",
+            Self::Reduce(_) => "reduce",
+            Self::Softmax(_) => "softmax",
+            Self::LocalResponse(_) => "local-response",
         }
     }
     /// Shape of one record's output for the shapes of its inputs; `None` if it does not take them.
@@ -82,6 +126,14 @@ impl Layer {
             Self::Normalization(layer) => layer,
             Self::BatchNormalization(layer) => layer,
             Self::Reshape(layer) => layer,
+            Self::Elementwise(layer) => layer,
+            Self::Combine(layer) => layer,
+            Self::CombineConstant(layer) => layer,
+            Self::Arrange(layer) => layer,
+            Self::Concatenate(layer) => layer,
+            Self::Reduce(layer) => layer,
+            Self::Softmax(layer) => layer,
+            Self::LocalResponse(layer) => layer,
         }
     }
     /// Weights, biases and other numbers that training moves.

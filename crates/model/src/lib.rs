@@ -11,6 +11,8 @@ pub mod graph;
 pub mod kernels;
 pub mod layers;
 pub mod loss;
+#[cfg(feature = "onnx")]
+pub mod onnx;
 mod passes;
 pub mod rows;
 pub mod workspace;

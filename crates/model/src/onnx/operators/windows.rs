@@ -1,0 +1,179 @@
+//! Operators that slide a window over one or two axes.
+use super::one;
+use crate::layers::{Convolution, Layer, Pool, Pooling, Reduce, Reduction, Window};
+use crate::onnx::call::Call;
+use crate::onnx::import::{Flow, Known};
+
+type Outputs = Result<Vec<Known>, String>;
+
+/// Longest side of a window, longest step, most padding.
+const LONGEST: i64 = 1 << 12;
+
+/// An attribute with one number for each axis.
+fn sides(
+    call: &mut Call<'_, '_>,
+    name: &str,
+    axes: usize,
+    least: i64,
+) -> Result<Option<Vec<usize>>, String> {
+    let Some(numbers) = call.attributes.ints(name)? else { return Ok(None) };
+    let side = |n: &i64| {
+        usize::try_from(*n).ok().filter(|_| (least..=LONGEST).contains(n)).ok_or_else(|| {
+            format!("its {name} has {n}, not a number between {least} and {LONGEST}")
+        })
+    };
+    if numbers.len() != axes {
+        return Err(format!("its {name} has {} numbers for {axes}", numbers.len()));
+    }
+    numbers.iter().map(side).collect::<Result<_, _>>().map(Some)
+}
+
+/// A window over the axes behind the channels; `kernel`: its sides if the weights say them. With how many numbers would be
+/// needed behind the last axis for the last window begun to be a whole one.
+fn window(
+    call: &mut Call<'_, '_>,
+    flow: &Flow,
+    kernel: Option<&[usize]>,
+    round_up: bool,
+) -> Result<Window, String> {
+    let spatial = flow.dims.get(1..).unwrap_or_default();
+    let axes = spatial.len();
+    if !(1..=2).contains(&axes) {
+        return Err(format!(
+            "records of shape {:?} do not have one or two axes behind channels",
+            flow.dims
+        ));
+    }
+    let stated = sides(call, "kernel_shape", axes, 1)?;
+    let kernel = match (kernel, stated) {
+        (Some(kernel), Some(stated)) if kernel != stated => {
+            return Err(format!("its kernel_shape is {stated:?}, that of its weights {kernel:?}"));
+        }
+        (Some(kernel), _) => kernel.to_vec(),
+        (None, Some(stated)) => stated,
+        (None, None) => return Err("its kernel_shape is missing".into()),
+    };
+    let strides = sides(call, "strides", axes, 1)?.unwrap_or_else(|| vec![1; axes]);
+    let dilations = sides(call, "dilations", axes, 1)?.unwrap_or_else(|| vec![1; axes]);
+    let pads = sides(call, "pads", 2 * axes, 0)?;
+    let mode = call.attributes.text("auto_pad")?.unwrap_or_else(|| "NOTSET".to_owned());
+    let pads = match mode.as_str() {
+        "NOTSET" | "" => pads.unwrap_or_else(|| vec![0; 2 * axes]),
+        "VALID" => vec![0; 2 * axes],
+        "SAME_UPPER" | "SAME_LOWER" => {
+            let mut pads = vec![0; 2 * axes];
+            for axis in 0..axes {
+                let reach = (kernel[axis] - 1) * dilations[axis] + 1;
+                let windows = spatial[axis].div_ceil(strides[axis]);
+                let all = ((windows - 1) * strides[axis] + reach).saturating_sub(spatial[axis]);
+                let less = all / 2;
+                let (before, after) =
+                    if mode == "SAME_UPPER" { (less, all - less) } else { (all - less, less) };
+                (pads[axis], pads[axes + axis]) = (before, after);
+            }
+            pads
+        }
+        other => return Err(format!("its auto_pad {other:?} is not known")),
+    };
+    let mut window =
+        Window { kernel: [1; 2], stride: [1; 2], dilation: [1; 2], before: [0; 2], after: [0; 2] };
+    for axis in 0..axes {
+        let to = axis + 2 - axes;
+        window.kernel[to] = kernel[axis];
+        window.stride[to] = strides[axis];
+        window.dilation[to] = dilations[axis];
+        window.before[to] = pads[axis];
+        window.after[to] = pads[axes + axis];
+        if round_up {
+            let reach = (kernel[axis] - 1) * dilations[axis] + 1;
+            let size = spatial[axis] + pads[axis] + pads[axes + axis];
+            // Where the last window begins that would begin before it has to end.
+            let room = size.saturating_sub(reach);
+            let missing = room.next_multiple_of(strides[axis]) - room;
+            // One that would begin in the padding behind is left out.
+            if missing > 0 && room + missing < spatial[axis] + pads[axis] {
+                window.after[to] += missing;
+            }
+        }
+    }
+    Ok(window)
+}
+
+pub(super) fn conv(call: &mut Call<'_, '_>) -> Outputs {
+    call.at_most(3)?;
+    let (input, weights) = (call.flow(0)?, call.floats(1)?);
+    let biases = call.optional_floats(2)?;
+    let groups = call.attributes.int("group")?.unwrap_or(1);
+    let groups =
+        usize::try_from(groups).ok().filter(|g| *g > 0).ok_or("its group is not above 0")?;
+    let &[outputs, per_group, ref kernel @ ..] = weights.dims.as_slice() else {
+        return Err(format!("its weights have shape {:?}", weights.dims));
+    };
+    if kernel.len() + 1 != input.dims.len()
+        || kernel.iter().any(|k| !(1..=LONGEST as usize).contains(k))
+    {
+        return Err(format!(
+            "its weights of shape {:?} do not slide over records of shape {:?}",
+            weights.dims, input.dims
+        ));
+    }
+    let window = window(call, &input, Some(kernel), false)?;
+    let channels = per_group.checked_mul(groups).ok_or("too many channels")?;
+    let bias = biases.is_some();
+    let layer = Convolution { channels, outputs, groups, window, bias };
+    let mut parameters = weights.values.clone();
+    if let Some(biases) = biases {
+        parameters.extend_from_slice(&biases.values);
+    }
+    let output = call.builder.add(Layer::Convolution(layer), &[input.value], &parameters)?;
+    Ok(one(Known::Flow(output)))
+}
+
+fn pool(call: &mut Call<'_, '_>, pool: Pool) -> Outputs {
+    call.at_most(1)?;
+    let input = call.flow(0)?;
+    let round_up = call.attributes.int("ceil_mode")?.unwrap_or(0) != 0;
+    let window = window(call, &input, None, round_up)?;
+    let output = call.apply(Layer::Pooling(Pooling { pool, window }), &[Known::Flow(input)])?;
+    Ok(one(output))
+}
+pub(super) fn max_pool(call: &mut Call<'_, '_>) -> Outputs {
+    // The order of positions, which are not given.
+    call.attributes.ignore("storage_order");
+    pool(call, Pool::Max)
+}
+pub(super) fn average_pool(call: &mut Call<'_, '_>) -> Outputs {
+    let with_padding = call.attributes.int("count_include_pad")?.unwrap_or(0) != 0;
+    if with_padding && call.attributes.int("ceil_mode")?.unwrap_or(0) != 0 {
+        return Err("runtimes differ in what ceil_mode with count_include_pad means".into());
+    }
+    pool(call, if with_padding { Pool::AverageWithPadding } else { Pool::Average })
+}
+pub(super) fn global_average_pool(call: &mut Call<'_, '_>) -> Outputs {
+    call.at_most(1)?;
+    let input = call.flow(0)?;
+    if input.dims.len() < 2 {
+        return Err(format!("records of shape {:?} have no axes behind channels", input.dims));
+    }
+    let axes = (1..input.dims.len()).collect();
+    let layer = Layer::Reduce(Reduce { reduction: Reduction::Mean, axes });
+    call.apply(layer, &[Known::Flow(input)]).map(one)
+}
+pub(super) fn global_max_pool(call: &mut Call<'_, '_>) -> Outputs {
+    call.at_most(1)?;
+    let input = call.flow(0)?;
+    let kernel = match input.dims.as_slice() {
+        [_, length] => [1, *length],
+        [_, height, width] => [*height, *width],
+        other => {
+            return Err(format!(
+                "records of shape {other:?} do not have one or two axes behind channels"
+            ));
+        }
+    };
+    let (none, one_by_one) = ([0; 2], [1; 2]);
+    let window =
+        Window { kernel, stride: one_by_one, dilation: one_by_one, before: none, after: none };
+    let layer = Layer::Pooling(Pooling { pool: Pool::Max, window });
+    call.apply(layer, &[Known::Flow(input)]).map(one)
+}

@@ -64,8 +64,9 @@ impl Graph {
         }
         let mut graph = Self::of_input(&header.input)?;
         for node in header.nodes {
-            graph.add(node.layer, &node.inputs)?;
+            graph.push(node.layer, &node.inputs)?;
         }
+        graph.lay_out();
         for (parameter, bytes) in graph.parameters_mut().iter_mut().zip(rest.as_chunks::<4>().0) {
             *parameter = f32::from_le_bytes(*bytes);
         }

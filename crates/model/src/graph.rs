@@ -96,8 +96,9 @@ impl Graph {
         let mut graph = Self::of_input(input)?;
         for layer in layers {
             let last = graph.output();
-            graph.add(layer, &[last])?;
+            graph.push(layer, &[last])?;
         }
+        graph.lay_out();
         Ok(graph)
     }
     /// Adds a layer behind the values it reads; its output is the graph's until another layer is added.
@@ -106,6 +107,13 @@ impl Graph {
     /// [`Error::LayersDoNotFit`] if the layer does not take them; [`Error::Shape`] if it would give nothing;
     /// [`Error::UnknownValue`]; [`Error::TooManyParameters`] above [`MOST_PARAMETERS`].
     pub fn add(&mut self, layer: Layer, inputs: &[Value]) -> Result<Value, Error> {
+        let value = self.push(layer, inputs)?;
+        self.lay_out();
+        Ok(value)
+    }
+    /// As [`Self::add`], save that the graph cannot be run before [`Self::lay_out`]: laying out takes as long as the graph
+    /// is.
+    pub(crate) fn push(&mut self, layer: Layer, inputs: &[Value]) -> Result<Value, Error> {
         let wiring = Arc::make_mut(&mut self.wiring);
         let position = wiring.nodes.len();
         if let Some(value) = inputs.iter().find(|v| v.0 > position) {
@@ -122,9 +130,12 @@ impl Graph {
         wiring.nodes.push(Node { layer, inputs: inputs.to_vec() });
         wiring.shapes.push(shape);
         wiring.parameters.push(start..start + count);
-        wiring.layout = wiring.lay_out();
         self.parameters.resize(start + count, 0.0);
         Ok(self.output())
+    }
+    pub(crate) fn lay_out(&mut self) {
+        let wiring = Arc::make_mut(&mut self.wiring);
+        wiring.layout = wiring.lay_out();
     }
     /// The layers, each behind those it reads.
     #[must_use]
@@ -190,31 +201,34 @@ impl Wiring {
     pub(crate) fn input_shapes(&self, node: usize) -> Vec<&[usize]> {
         self.nodes[node].inputs.iter().map(|v| self.shapes[v.0].as_slice()).collect()
     }
-    /// The value that `value` is another shape of.
-    fn original(&self, mut value: usize) -> usize {
-        while let Some(before) = value.checked_sub(1)
-            && let Layer::Reshape(_) = self.nodes[before].layer
-        {
-            value = self.nodes[before].inputs[0].0;
+    /// For each value, the one that it is another shape of.
+    fn originals(&self) -> Vec<usize> {
+        let mut originals = vec![0];
+        for (i, node) in self.nodes.iter().enumerate() {
+            originals.push(match node.layer {
+                Layer::Reshape(_) => originals[node.inputs[0].0],
+                _ => i + 1,
+            });
         }
-        value
+        originals
     }
 
     fn lay_out(&self) -> Layout {
         let mut readers = vec![0_usize; self.shapes.len()];
+        let originals = self.originals();
         // Whoever asked for the graph's output reads it too.
-        readers[self.original(self.nodes.len())] += 1;
+        readers[originals[self.nodes.len()]] += 1;
         for node in &self.nodes {
             if !matches!(node.layer, Layer::Reshape(_)) {
                 for value in &node.inputs {
-                    readers[self.original(value.0)] += 1;
+                    readers[originals[value.0]] += 1;
                 }
             }
         }
         let mut layout = Layout { places: vec![None], depends: vec![false], ..Layout::default() };
         for (i, node) in self.nodes.iter().enumerate() {
             let first = node.inputs.first().map_or(0, |v| v.0);
-            let original = self.original(first);
+            let original = originals[first];
             let in_place = match node.layer {
                 Layer::Reshape(_) => true,
                 // Its gradient is computed from its outputs; a function behind another function needs both.

@@ -33,8 +33,6 @@ const FREE_NUMBERS: usize = 1 << 20;
 /// The graph as far as it is built.
 pub(super) struct Builder {
     pub(super) graph: Graph,
-    /// Of the layers so far.
-    pub(super) parameters: Vec<f32>,
     pub(super) names: Vec<String>,
     pub(super) opset: i64,
     pub(super) records: Option<usize>,
@@ -62,7 +60,6 @@ pub(super) fn import(
     let shape = graph_shape(&dims);
     let mut builder = Builder {
         graph: Graph::of_input(&shape).map_err(|e| wrong(e.to_string()))?,
-        parameters: Vec::new(),
         names: vec![input.to_owned()],
         opset,
         records,
@@ -142,8 +139,8 @@ pub(super) fn import(
     if flow.value != builder.graph.output() {
         return Err(wrong(format!("its output {:?} is not computed last", shown(order.output))));
     }
-    let Builder { mut graph, parameters, names, .. } = builder;
-    graph.parameters_mut().copy_from_slice(&parameters);
+    let Builder { mut graph, names, .. } = builder;
+    graph.lay_out();
     Ok(Model { graph, names, opset, producer: shown(&model.producer_name), records })
 }
 
@@ -333,7 +330,7 @@ impl Builder {
         if let Some(at) = parameters.iter().position(|p| !p.is_finite()) {
             return Err(format!("its parameter {at} is {}, not a finite number", parameters[at]));
         }
-        let value = self.graph.add(layer, inputs).map_err(|e| match e {
+        let value = self.graph.push(layer, inputs).map_err(|e| match e {
             crate::Error::LayersDoNotFit { needed, got, .. } => {
                 format!("it takes {needed}, got {got}")
             }
@@ -343,7 +340,8 @@ impl Builder {
         if dims.iter().product::<usize>() > MOST_NUMBERS || dims.len() > MOST_AXES {
             return Err(format!("{dims:?} are too many numbers for one record"));
         }
-        self.parameters.extend_from_slice(parameters);
+        let range = self.graph.parameters_of(value.position() - 1);
+        self.graph.parameters_mut()[range].copy_from_slice(parameters);
         Ok(Flow { value, dims })
     }
     /// What a layer without parameters makes of constants, each taken as one record.

@@ -225,7 +225,7 @@ fn add_bias(call: &mut Call<'_, '_>, product: usize, bias: usize) -> Result<Opti
     if tensor.values.iter().any(|b| !b.is_finite()) {
         return Err("a bias is not a finite number".into());
     }
-    call.builder.parameters[range].copy_from_slice(&tensor.values);
+    call.builder.graph.parameters_mut()[range].copy_from_slice(&tensor.values);
     Ok(Some(Known::Flow(flow)))
 }
 

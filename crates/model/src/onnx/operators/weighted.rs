@@ -88,7 +88,7 @@ pub(super) fn mat_mul(call: &mut Call<'_, '_>) -> Outputs {
     if call.uses(0) == 1
         && let Some(name) = call.node.output.first()
     {
-        let end = call.builder.parameters.len();
+        let end = call.builder.graph.parameters().len();
         call.builder.without_bias.insert(name.clone(), end - output.dims[0]..end);
     }
     Ok(one(Known::Flow(output)))

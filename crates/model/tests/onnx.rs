@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 use dosimeter_model::onnx::{self, Options};
 use dosimeter_model::{Graph, Rows, Value, Workspace};
-use dosimeter_testing::golden;
+use dosimeter_testing::{golden, shared};
 use proptest::prelude::*;
 use std::fs;
 
@@ -242,4 +242,54 @@ fn the_shape_of_a_record_may_be_given() {
         with(&[7, 1]).unwrap_err().to_string().contains("takes records of shape [?], not [7, 1]")
     );
     assert!(with(&[0]).is_err());
+}
+
+#[test]
+fn a_graph_of_thousands_of_layers_is_read_as_fast_as_it_is_long() {
+    use dosimeter_model::{Activation, Layer, Reshape};
+    let layer = |i: usize| match i % 2 {
+        0 => Layer::Activation(Activation::Tanh),
+        _ => Layer::Reshape(Reshape { shape: if i % 4 == 1 { vec![1, 2] } else { vec![2] } }),
+    };
+    let graph = Graph::chain(&[2], (0..40_000).map(layer).collect()).unwrap();
+    let bytes = onnx::write(&graph).unwrap();
+    let again = read(&bytes).unwrap().graph;
+    assert!(same(&again, &graph));
+    assert_eq!(Graph::from_bytes(&graph.to_bytes().unwrap()).unwrap(), graph);
+    assert!(run(&again, &[1.0, -1.0]).iter().all(|x| x.abs() < 0.02));
+}
+
+/// Some outputs of a pre-trained model.
+#[derive(serde::Deserialize)]
+struct Pretrained {
+    file: String,
+    record: Vec<usize>,
+    outputs: usize,
+    places: Vec<usize>,
+    y: Vec<f32>,
+    largest: f32,
+}
+
+#[test]
+fn pre_trained_models_compute_what_onnx_runtime_computes() {
+    let golden = golden::<Pretrained>("onnx_models");
+    for case in golden.cases {
+        let Some(path) = shared(&format!("data/models/{}", case.file)) else { continue };
+        let mut options = Options::default();
+        options.input = Some(case.record.clone());
+        let model = onnx::read(&path, &options).unwrap();
+        let graph = &model.graph;
+        assert_eq!((graph.shape(Value::INPUT), graph.outputs()), (&case.record[..], case.outputs));
+        let number = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 504.5 - 1.0;
+        let y = run(graph, &(0..2 * graph.inputs()).map(number).collect::<Vec<_>>());
+        let kept = y.chunks(case.outputs).flat_map(|y| case.places.iter().map(|p| y[*p]));
+        let worst = kept.zip(&case.y).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(
+            f64::from(worst / case.largest.max(1.0)) < golden.tolerance,
+            "{}: {worst}",
+            case.file
+        );
+        let again = read(&onnx::write(graph).unwrap()).unwrap().graph;
+        assert!(same(&again, graph), "{}", case.file);
+    }
 }

@@ -173,8 +173,7 @@ impl Classifier {
                 }
                 InputModel::Bits { zeros, per_bit }
             }
-            Inputs::Reals { width, values } => InputModel::Reals(gaussians(*width, values, fold)),
-            _ => InputModel::Reals(Vec::new()),
+            numbers => InputModel::Reals(gaussians(numbers, fold)),
         };
         Self { inputs, labels }
     }
@@ -191,16 +190,16 @@ impl Classifier {
                     });
                     score
                 }
-                (InputModel::Reals(curves), Inputs::Reals { width, values }) => values
-                    [row * width..(row + 1) * width]
-                    .iter()
-                    .zip(curves)
-                    .map(|(&x, [a, b, c])| {
+                (InputModel::Reals(curves), numbers) => {
+                    let mut values = Vec::with_capacity(curves.len());
+                    numbers.append_row(row, &mut values);
+                    let parabola = |(&x, [a, b, c]): (&f32, &[f64; 3])| {
                         let x = f64::from(x);
                         a.mul_add(x, *b).mul_add(x, *c)
-                    })
-                    .sum(),
-                _ => 0.0,
+                    };
+                    values.iter().zip(curves).map(parabola).sum()
+                }
+                (InputModel::Bits { .. }, _) => 0.0,
             }
     }
 }
@@ -216,20 +215,21 @@ fn for_each_bit(row: &[u64], mut found: impl FnMut(usize)) {
 }
 
 /// Log-ratio of two normal densities per input, as a parabola. An input that never varies says nothing.
-fn gaussians(width: usize, values: &[f32], fold: &Fold) -> Vec<[f64; 3]> {
-    let mut sums = vec![[[0.0_f64; 2]; 2]; width];
+fn gaussians(numbers: &Inputs, fold: &Fold) -> Vec<[f64; 3]> {
+    let mut sums = vec![[[0.0_f64; 2]; 2]; numbers.width()];
     let mut counts = [0.0_f64; 2];
     // Shifted by the first row, so that squares of far-off inputs lose no digits.
-    let shift: Vec<f64> = fold.first().map_or_else(Vec::new, |(record, _)| {
-        let row = record.0 as usize;
-        values[row * width..(row + 1) * width].iter().map(|&x| f64::from(x)).collect()
-    });
+    let mut values = Vec::with_capacity(numbers.width());
+    if let Some((record, _)) = fold.first() {
+        numbers.append_row(record.0 as usize, &mut values);
+    }
+    let shift: Vec<f64> = values.iter().map(|&x| f64::from(x)).collect();
     for &(record, member) in fold {
-        let (row, kind) = (record.0 as usize, usize::from(member));
+        let kind = usize::from(member);
         counts[kind] += 1.0;
-        for ((sum, &x), base) in
-            sums.iter_mut().zip(&values[row * width..(row + 1) * width]).zip(&shift)
-        {
+        values.clear();
+        numbers.append_row(record.0 as usize, &mut values);
+        for ((sum, &x), base) in sums.iter_mut().zip(&values).zip(&shift) {
             let x = f64::from(x) - base;
             sum[kind][0] += x;
             sum[kind][1] += x * x;
@@ -295,7 +295,8 @@ mod tests {
     /// 0, non-members 0 and 20 (10, 100); pooled 75, so the members' variance is lifted to a hundredth of it, 0.75.
     #[test]
     fn reals_add_up_their_log_ratios_of_two_normal_densities() {
-        let values = vec![1.0, 7.0, 0.0, 3.0, 7.0, 0.0, 4.0, 7.0, 0.0, 8.0, 7.0, 20.0];
+        let bytes = vec![1, 7, 0, 3, 7, 0, 4, 7, 0, 8, 7, 20];
+        let values = bytes.iter().map(|&b| f32::from(b)).collect();
         let data = Dataset::from_reals("made", 3, values, vec![0; 4], 1).unwrap();
         let classifier = Classifier::fit(&data, &fold(&[0, 1], &[2, 3]));
         let log_density = |x: f64, mean: f64, variance: f64| {
@@ -306,6 +307,18 @@ mod tests {
                 + log_density(third, 0.0, 0.75)
                 - log_density(third, 10.0, 100.0);
             near(classifier.score(&data, RecordId(row)), wanted);
+        }
+        // Bytes are judged as the numbers they stand for.
+        let values = bytes.iter().map(|&b| f32::from(b) / 20.0).collect();
+        let scaled = Dataset::from_reals("made", 3, values, vec![0; 4], 1).unwrap();
+        let inputs = Inputs::Bytes { width: 3, highest: 20, values: bytes };
+        let names = vec!["0".into()];
+        let images = Dataset::from_images("made", [1, 1, 3], inputs, vec![0; 4], names).unwrap();
+        let members = fold(&[0, 1], &[2, 3]);
+        let (of_bytes, of_reals) =
+            (Classifier::fit(&images, &members), Classifier::fit(&scaled, &members));
+        for row in (0..4).map(RecordId) {
+            near(of_bytes.score(&images, row), of_reals.score(&scaled, row));
         }
     }
 

@@ -58,6 +58,29 @@ pub enum FieldProblem {
         /// Bits per row.
         width: usize,
     },
+    /// A whole number was needed.
+    #[error("is not a whole number of at most 18 digits")]
+    NotAWholeNumber,
+    /// A node that no graph has.
+    #[error("is none of the {nodes} nodes, which are numbered from 1")]
+    NoNode {
+        /// Nodes of all graphs.
+        nodes: u64,
+    },
+    /// A class number beyond what the format has.
+    #[error("is not below {classes}, the number of classes of this form")]
+    NotBelow {
+        /// Classes of the form.
+        classes: u32,
+    },
+    /// A pixel darker than 0 or brighter than full brightness.
+    #[error(
+        "is outside 0 to {highest}; say with `highest` which number stands for full brightness"
+    )]
+    Brightness {
+        /// What counts as full brightness, as written.
+        highest: String,
+    },
     /// A nested or binary Parquet value.
     #[error("is neither a number, a boolean nor text")]
     NotATableValue,
@@ -68,6 +91,125 @@ impl FieldProblem {
     pub(crate) fn among_numbers(self) -> Self {
         if self == Self::NotANumber { Self::TextAmongNumbers } else { self }
     }
+}
+
+/// Why an image was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageProblem {
+    /// No decoder takes it.
+    #[error("is not a readable PNG, JPEG or PNM image: {reason}")]
+    Undecodable {
+        /// What the decoder said.
+        reason: String,
+    },
+    /// A file of another kind among the images.
+    #[error("is no image by its name; needs .png, .jpg, .jpeg, .pgm, .ppm or .pnm")]
+    Extension,
+    /// Not `CLASS/IMAGE`, all classes side by side.
+    #[error("needs to lie in a class folder beside the other class folders")]
+    Place,
+    /// The name of a class or an image.
+    #[error("has a name that is not UTF-8")]
+    Name,
+    /// More bytes than any image needs.
+    #[error("holds more than {limit} bytes")]
+    FileSize {
+        /// Most bytes read.
+        limit: u64,
+    },
+    /// No pixel at all.
+    #[error("has {} x {} pixels, needs at least one", size[0], size[1])]
+    NoPixel {
+        /// Height and width.
+        size: [u32; 2],
+    },
+    /// More pixels than are held.
+    #[error("has {} x {} pixels, needs at most {limit}", size[0], size[1])]
+    TooLarge {
+        /// Height and width.
+        size: [u32; 2],
+        /// Most pixels.
+        limit: u64,
+    },
+    /// Another shape than the first image's.
+    #[error(
+        "is {} x {} x {} (channels, height, width), needs {} x {} x {} as the first; set `crop`, `resize` or `colour`",
+        shape[0], shape[1], shape[2], needs[0], needs[1], needs[2]
+    )]
+    Shape {
+        /// Its channels, height and width.
+        shape: [usize; 3],
+        /// Those of the first.
+        needs: [usize; 3],
+    },
+    /// The part to be cut out goes beyond the image.
+    #[error("has {} x {} pixels, `crop` reaches to {} x {}", size[0], size[1], needs[0], needs[1])]
+    Crop {
+        /// Height and width.
+        size: [u32; 2],
+        /// Last row and column of the part, from 1.
+        needs: [u64; 2],
+    },
+    /// Colours that do not fit bytes of grey or of red, green and blue.
+    #[error("has colours {have}, needs 8-bit grey or RGB; set `colour` to convert")]
+    Colour {
+        /// The decoder's name of them.
+        have: String,
+    },
+}
+
+/// Why a graph was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphProblem {
+    /// A graph of nothing.
+    #[error("has no node, needs at least one")]
+    NoNode,
+    /// A node lists fewer neighbours than it declares.
+    #[error("a node declares {degree} neighbours and lists {have}")]
+    Degree {
+        /// Declared.
+        degree: u64,
+        /// Listed.
+        have: u64,
+    },
+    /// A neighbour that the graph does not have.
+    #[error("a node has a neighbour beyond the {nodes} nodes of its graph")]
+    Neighbour {
+        /// Nodes of the graph.
+        nodes: u64,
+    },
+    /// An edge in the list of one of its ends only.
+    #[error(
+        "node {node} lists node {neighbour} (from 0) but not the other way round: edges need both"
+    )]
+    OneSided {
+        /// The node that lists the other, from 0.
+        node: u64,
+        /// The other, from 0.
+        neighbour: u32,
+    },
+    /// An edge from one graph to another.
+    #[error("is joined to graph {other}")]
+    BetweenGraphs {
+        /// The other graph, from 1.
+        other: u64,
+    },
+    /// Nodes out of the order of their graphs, or a graph left out.
+    #[error("needs its nodes after those of graph {last}, without a graph between")]
+    Order {
+        /// The graph of the node before, from 1; 0 if there is none.
+        last: u64,
+    },
+    /// A node with another number of attributes than the first.
+    #[error("a node has {have} attributes, needs {needs} like the nodes before it")]
+    Attributes {
+        /// Of the nodes before.
+        needs: usize,
+        /// Of this one.
+        have: usize,
+    },
 }
 
 /// Why data could not be loaded or divided.
@@ -91,6 +233,90 @@ pub enum Error {
         format: &'static str,
         /// What its reader said.
         reason: String,
+    },
+    /// The file does not begin as its format does.
+    #[error("{}: begins with {have}, needs {needs}", file.display())]
+    Start {
+        /// Which file.
+        file: PathBuf,
+        /// What the format begins with.
+        needs: &'static str,
+        /// The first bytes, hexadecimal.
+        have: String,
+    },
+    /// A record, or the header, ends before it should.
+    #[error("{}, record {record}: ends after {have} bytes, needs {needs}", file.display())]
+    RecordTruncated {
+        /// Which file.
+        file: PathBuf,
+        /// Record, counted from 1; 0 is the header.
+        record: u64,
+        /// Bytes of a record.
+        needs: u64,
+        /// Bytes present of this one.
+        have: u64,
+    },
+    /// Sizes of images that are 0 or beyond the limit.
+    #[error("{}: images of {shape:?}, needs sides of at least 1 and at most {limit} numbers in all", file.display())]
+    ImageShape {
+        /// Which file.
+        file: PathBuf,
+        /// Sides, as the file orders them.
+        shape: Vec<u64>,
+        /// Most numbers of one image.
+        limit: u64,
+    },
+    /// One image cannot be used.
+    #[error("{}, image `{image}` {problem}", file.display())]
+    Image {
+        /// The folder or archive.
+        file: PathBuf,
+        /// Its place in it.
+        image: String,
+        /// What is wrong with it.
+        problem: ImageProblem,
+    },
+    /// One graph cannot be used.
+    #[error("{}{}, graph {graph}: {problem}", file.display(), in_row(*row))]
+    Graph {
+        /// Which file.
+        file: PathBuf,
+        /// Row in the file, counted from 1; 0 where the rows of a graph are not in order.
+        row: u64,
+        /// Graph, counted from 1.
+        graph: u64,
+        /// What is wrong with it.
+        problem: GraphProblem,
+    },
+    /// The file ends before all graphs that it declares.
+    #[error("{}: ends before {have} of graph {graph}, declares {needs} graphs", file.display())]
+    GraphTruncated {
+        /// Which file.
+        file: PathBuf,
+        /// The graph that is not whole, counted from 1.
+        graph: u64,
+        /// Declared graphs.
+        needs: u64,
+        /// What it lacks.
+        have: &'static str,
+    },
+    /// A file of nodes has another number of rows than there are nodes.
+    #[error("{}: {have} rows, needs {needs}, one per node", file.display())]
+    NodeCount {
+        /// Which file.
+        file: PathBuf,
+        /// Nodes.
+        needs: u64,
+        /// Rows; one more than the nodes where reading stopped.
+        have: u64,
+    },
+    /// A class folder without an image.
+    #[error("{}: class folder `{class}` holds no image", file.display())]
+    EmptyClassFolder {
+        /// The folder or archive.
+        file: PathBuf,
+        /// Name of the class folder.
+        class: String,
     },
     /// A row has another number of fields than the first.
     #[error("{}, row {row}: {have} fields, needs {needs} like the rows before it", file.display())]
@@ -353,6 +579,9 @@ impl Error {
     }
 }
 
+fn in_row(row: u64) -> String {
+    if row == 0 { String::new() } else { format!(", row {row}") }
+}
 /// Up to eight names, and how many more.
 pub(crate) fn listed(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().take(8).map(|n| format!("`{n}`")).collect();

@@ -10,6 +10,7 @@
 pub mod dataset;
 pub mod datasets;
 mod error;
+pub mod graphs;
 pub mod membership;
 pub mod record;
 pub mod seed;
@@ -17,8 +18,9 @@ pub mod split;
 
 pub use dataset::{BitMatrix, Column, ColumnKind, ColumnRun, Dataset, Inputs};
 pub use datasets::DatasetSpec;
-pub use error::{Error, FieldProblem};
+pub use error::{Error, FieldProblem, GraphProblem, ImageProblem};
+pub use graphs::{GraphSet, GraphSpec};
 pub use membership::{BalancedMembership, Membership};
 pub use record::RecordId;
 pub use seed::Seed;
-pub use split::{Split, SplitSpec};
+pub use split::{Labelled, Split, SplitSpec};

@@ -1,6 +1,7 @@
 //! Disjoint, stratified roles of records.
 use crate::seed::shuffle;
 use crate::{Dataset, Error, RecordId, Seed};
+use std::ops::Range;
 
 /// How a data set is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +10,26 @@ pub struct SplitSpec {
     pub train: usize,
     /// Records for test accuracy, never candidates and never in the shadow pool; taken from `test_law` when the data set has one.
     pub test: usize,
+}
+/// Records with a class each, whatever else a record is: what [`Split`] needs to know.
+pub trait Labelled {
+    /// Class of each record, below `classes`.
+    fn labels(&self) -> &[u32];
+    /// Number of classes.
+    fn classes(&self) -> usize;
+    /// Records drawn from a second, test-only law.
+    fn test_law(&self) -> Option<Range<u32>>;
+}
+impl Labelled for Dataset {
+    fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+    fn classes(&self) -> usize {
+        self.classes
+    }
+    fn test_law(&self) -> Option<Range<u32>> {
+        self.test_law.clone()
+    }
 }
 /// Disjoint roles. Shadow candidates are drawn from `shadow_pool`, `2 n` at a time.
 ///
@@ -30,18 +51,18 @@ impl Split {
     ///
     /// # Errors
     /// If `train` or `test` is 0, or the data set has too few records for the roles.
-    pub fn draw(dataset: &Dataset, spec: SplitSpec, seed: Seed) -> Result<Self, Error> {
+    pub fn draw(dataset: &impl Labelled, spec: SplitSpec, seed: Seed) -> Result<Self, Error> {
         for (setting, have) in [("train", spec.train), ("test", spec.test)] {
             if have == 0 {
                 let (setting, needs) = (setting.into(), "at least 1".into());
                 return Err(Error::Setting { setting, needs, have: "0".into() });
             }
         }
-        let law = dataset.test_law.clone().unwrap_or(0..0);
-        let all = 0..dataset.labels.len() as u32;
+        let law = dataset.test_law().unwrap_or(0..0);
+        let all = 0..dataset.labels().len() as u32;
         let (test_law, train_law): (Vec<RecordId>, Vec<RecordId>) =
             all.map(RecordId).partition(|r| law.contains(&r.0));
-        let of = if dataset.test_law.is_some() { "the train law" } else { "the data set" };
+        let of = if dataset.test_law().is_some() { "the train law" } else { "the data set" };
         let needed = spec.train.checked_mul(2).and_then(|n| n.checked_add(spec.test));
         if needed.is_none_or(|n| n > train_law.len()) {
             return Err(Error::TooFewRecords {
@@ -54,7 +75,7 @@ impl Split {
         let (candidates, rest) =
             stratified(&train_law, 2 * spec.train, dataset, seed.child("candidates"));
         let (held_out, shadow_pool) = stratified(&rest, spec.test, dataset, seed.child("test"));
-        if dataset.test_law.is_none() {
+        if dataset.test_law().is_none() {
             return Ok(Self { candidates, test: held_out, test_of_train_law: None, shadow_pool });
         }
         if spec.test > test_law.len() {
@@ -74,7 +95,7 @@ impl Split {
     /// If the pool holds fewer than `2 n`.
     pub fn shadow_candidates(
         &self,
-        dataset: &Dataset,
+        dataset: &impl Labelled,
         train: usize,
         seed: Seed,
     ) -> Result<Vec<RecordId>, Error> {
@@ -94,12 +115,12 @@ impl Split {
 fn stratified(
     from: &[RecordId],
     take: usize,
-    dataset: &Dataset,
+    dataset: &impl Labelled,
     seed: Seed,
 ) -> (Vec<RecordId>, Vec<RecordId>) {
-    let mut by_class = vec![Vec::new(); dataset.classes];
+    let mut by_class = vec![Vec::new(); dataset.classes()];
     for &record in from {
-        by_class[dataset.labels[record.0 as usize] as usize].push(record);
+        by_class[dataset.labels()[record.0 as usize] as usize].push(record);
     }
     let counts: Vec<usize> = by_class.iter().map(Vec::len).collect();
     let shares = shares(&counts, take);

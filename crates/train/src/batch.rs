@@ -38,10 +38,7 @@ impl Batch {
             self.labels.push(class);
             match &dataset.inputs {
                 Inputs::Bits(bits) => self.words.extend_from_slice(bits.row(row)),
-                Inputs::Reals { width, values } => {
-                    self.values.extend_from_slice(&values[row * width..(row + 1) * width]);
-                }
-                _ => return Err(Error::UnknownRecord { record, records: 0 }),
+                inputs => inputs.append_row(row, &mut self.values),
             }
         }
         Ok(())

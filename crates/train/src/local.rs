@@ -5,12 +5,13 @@ use dosimeter_privacy::mechanisms::{BinaryRandomizedResponse, Laplace, Randomize
 use dosimeter_privacy::{BoundedL1, Epsilon, Event, LaplaceScale, Ledger, NoiseRng, Unit};
 
 /// Randomizes every record's features on its own: bits by binary randomized response, categories by k-ary
-/// randomized response on their one-hot group, numbers in `[0, 1]` by Laplace noise, cut off at 0 and 1 afterwards.
+/// randomized response on their one-hot group, numbers in `[0, 1]` by Laplace noise, cut off at 0 and 1 afterwards. Of an image
+/// each number (pixel and channel) is a feature.
 ///
 /// # Guarantee
 /// The ledger is that of **one** record (every record's is the same): its feature vector is the unit, the relation
-/// is Local, and its epsilon is the sum over its columns, `columns * epsilon_per_feature`. Labels are **not**
-/// randomized: they count as public.
+/// is Local, and its epsilon is the sum over its features, `features * epsilon_per_feature`: one per column, of an image one per
+/// number. Labels are **not** randomized: they count as public.
 ///
 /// # Errors
 /// [`Error::NoRecords`] for an empty data set; [`Error::Column`] for a column that does not fit its inputs or a
@@ -28,6 +29,12 @@ pub fn randomize(
     let plan = Plan::new(dataset, epsilon_per_feature)?;
     let mut randomized = dataset.clone();
     randomized.name = format!("{}, randomized locally", dataset.name);
+    if let Inputs::Bytes { width, .. } = dataset.inputs {
+        // Noise falls between the bytes.
+        let mut values = Vec::with_capacity(dataset.len() * width);
+        (0..dataset.len()).for_each(|row| dataset.inputs.append_row(row, &mut values));
+        randomized.inputs = Inputs::Reals { width, values };
+    }
     let mut first = None;
     for record in 0..dataset.len() {
         let mut ledger = Ledger::new(Unit::FeatureVector);
@@ -110,10 +117,15 @@ impl<'a> Plan<'a> {
                 ColumnKind::Category(levels) => {
                     plan.categories.push((column, first, levels.len() as u32));
                 }
-                ColumnKind::Real { .. } if matches!(dataset.inputs, Inputs::Bits(_)) => {
+                ColumnKind::Real { .. } | ColumnKind::Image { .. }
+                    if matches!(dataset.inputs, Inputs::Bits(_)) =>
+                {
                     return wrong("a number cannot be held by bits");
                 }
                 ColumnKind::Real { .. } => plan.numbers.push(first),
+                ColumnKind::Image { .. } => {
+                    plan.numbers.extend(first..first + column.kind.inputs());
+                }
                 _ => return wrong("it has no local randomizer"),
             }
         }

@@ -6,13 +6,13 @@
     reason = "checks written as in the books; one-hot values are exact"
 )]
 use dosimeter_data::{BitMatrix, Column, ColumnKind, Dataset, Inputs, RecordId, Seed};
-use dosimeter_model::Activation;
+use dosimeter_model::{Activation, Rows};
 use dosimeter_privacy::{
     Epsilon, Event, Generator, NoiseMultiplier, NoiseRng, NoiseSource, Sampler,
 };
 use dosimeter_testing::{FALSE_FAILURE, hoeffding_margin};
 use dosimeter_train::{
-    Architecture, Arm, Optimizer, Recipe, Speed, Training, Unwatched, fit, local,
+    Architecture, Arm, Batch, Optimizer, Recipe, Speed, Training, Unwatched, fit, local,
 };
 
 /// One step with noise less the same step without it is the noise, so its size is seen as the optimizer uses it.
@@ -160,4 +160,33 @@ fn bits_are_randomized_like_the_same_numbers_and_others_are_refused() {
     values[7] = 1.0;
     let error = local::randomize(&broken, epsilon, &mut rng).unwrap_err();
     assert!(error.to_string().contains("category"), "{error}");
+}
+
+/// Of an image each number is a feature: 12 releases of the numbers' Laplace, none of the bytes' steps kept, and the batches of
+/// bytes are those of the numbers they stand for.
+#[test]
+fn images_of_bytes_are_trained_on_and_randomized_as_the_numbers_they_stand_for() {
+    let bytes: Vec<u8> = (0..24).map(|i| i * 10).collect();
+    let values: Vec<f32> = bytes.iter().map(|&b| f32::from(b) / 240.0).collect();
+    let of = |inputs| {
+        let names = vec!["a".into(), "b".into()];
+        Dataset::from_images("images", [3, 2, 2], inputs, vec![0, 1], names).unwrap()
+    };
+    let reals = of(Inputs::Reals { width: 12, values: values.clone() });
+    let bytes = of(Inputs::Bytes { width: 12, highest: 240, values: bytes });
+    let mut batches = [Batch::default(), Batch::default()];
+    for (batch, dataset) in batches.iter_mut().zip([&reals, &bytes]) {
+        batch.gather(dataset, [RecordId(1), RecordId(0)]).unwrap();
+    }
+    assert_eq!(batches[0].rows(), batches[1].rows());
+    let Rows::Dense { width: 12, values: gathered } = batches[1].rows() else { panic!("dense") };
+    assert_eq!(gathered, [&values[12..], &values[..12]].concat());
+    let randomize = |dataset| {
+        let epsilon = Epsilon::new(1.0).unwrap();
+        local::randomize(dataset, epsilon, &mut NoiseRng::replayable([5; 32])).unwrap()
+    };
+    let ((from_reals, ledger), (from_bytes, _)) = (randomize(&reals), randomize(&bytes));
+    assert_eq!(from_reals.inputs, from_bytes.inputs);
+    assert_eq!(from_bytes.shape(), Some([3, 2, 2]));
+    let Event::Repeated { count: 12, .. } = ledger.events()[0] else { panic!("{ledger:?}") };
 }

@@ -6,16 +6,25 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 mod bits;
+mod cifar;
 mod classes;
 mod csv_file;
+mod idx;
+mod image_folder;
 mod npy;
+mod npz_images;
 mod npz_table;
 #[cfg(feature = "parquet")]
 mod parquet_file;
+mod pixels;
 mod skewed_purchases;
-mod source;
+pub(crate) mod source;
 mod table;
 
+pub use cifar::{CifarForm, CifarImages};
+pub use idx::IdxImages;
+pub use image_folder::{Colour, ImageFolder};
+pub use npz_images::{Channels, NpzImages};
 pub use skewed_purchases::SkewedPurchases;
 pub use table::{ColumnSpec, CsvTable, NpzTable, Outside, Table};
 
@@ -40,6 +49,14 @@ pub enum DatasetSpec {
     Parquet(Table),
     /// Arrays in NPZ.
     Npz(NpzTable),
+    /// Images in IDX, the form of MNIST.
+    Idx(IdxImages),
+    /// Images in the binary form of CIFAR.
+    Cifar(CifarImages),
+    /// Images in NPZ.
+    NpzImages(NpzImages),
+    /// A folder of images per class.
+    ImageFolder(ImageFolder),
 }
 
 /// A benchmark file of bits with one class per record.
@@ -143,6 +160,33 @@ pub const DATASETS: &[DatasetKind] = &[
         source: "a file of your own",
         example: "kind = \"npz\"\npath = \"people.npz\"\ninputs = \"x\"\nlabels = \"y\"\n",
     },
+    DatasetKind {
+        name: "idx",
+        describe: "grey images in IDX, plain or gzipped, and their labels: MNIST and its kin (`labels` names that file where it is not named like the images)",
+        source: "LeCun, Cortes and Burges, The MNIST database of handwritten digits",
+        example: "kind = \"idx\"\npath = \"train-images-idx3-ubyte.gz\"\n",
+    },
+    DatasetKind {
+        name: "cifar",
+        describe: "colour images of 32 x 32 in the binary form of CIFAR-10 or CIFAR-100: a file, or a folder or archive \
+                   of `files`; `form` is \"cifar-10\", \"cifar-100-fine\" or \"cifar-100-coarse\"",
+        source: "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+        example: "kind = \"cifar\"\npath = \"cifar-10-binary.tar.gz\"\n",
+    },
+    DatasetKind {
+        name: "npz-images",
+        describe: "images in NPZ, `[records, height, width]` or with `channels` \"last\" or \"first\"; `highest` is the number for full brightness; labels \
+                   as class numbers or one-hot",
+        source: "a file of your own",
+        example: "kind = \"npz-images\"\npath = \"digits.npz\"\nhighest = 16\n",
+    },
+    DatasetKind {
+        name: "image-folder",
+        describe: "PNG, JPEG, PGM or PPM images in one folder per class, or a zip of that; on request converted (`colour`), cut (`crop`, top, left, \
+                   height and width) and scaled (`resize`, height and width)",
+        source: "a folder of your own",
+        example: "kind = \"image-folder\"\npath = \"faces\"\ncolour = \"grey\"\nresize = [32, 32]\n",
+    },
 ];
 
 impl DatasetSpec {
@@ -158,6 +202,10 @@ impl DatasetSpec {
             Self::Csv(_) => "csv",
             Self::Parquet(_) => "parquet",
             Self::Npz(_) => "npz",
+            Self::Idx(_) => "idx",
+            Self::Cifar(_) => "cifar",
+            Self::NpzImages(_) => "npz-images",
+            Self::ImageFolder(_) => "image-folder",
         }
     }
     /// The file to read, if any; relative ones are relative to the current folder (a study resolves them against its own).
@@ -170,6 +218,10 @@ impl DatasetSpec {
             Self::Csv(file) => Some(&file.path),
             Self::Parquet(file) => Some(&file.path),
             Self::Npz(file) => Some(&file.path),
+            Self::Idx(file) => Some(&file.path),
+            Self::Cifar(file) => Some(&file.path),
+            Self::NpzImages(file) => Some(&file.path),
+            Self::ImageFolder(folder) => Some(&folder.path),
         }
     }
     /// What the file calls the label column; `label` where no column is named so.
@@ -191,6 +243,10 @@ impl DatasetSpec {
             Self::Csv(file) => Some(&mut file.path),
             Self::Parquet(file) => Some(&mut file.path),
             Self::Npz(file) => Some(&mut file.path),
+            Self::Idx(file) => Some(&mut file.path),
+            Self::Cifar(file) => Some(&mut file.path),
+            Self::NpzImages(file) => Some(&mut file.path),
+            Self::ImageFolder(folder) => Some(&mut folder.path),
         }
     }
 }
@@ -201,7 +257,10 @@ impl DatasetSpec {
 /// If a file cannot be read, does not have the form its kind needs, or a setting is out of range; the error names file, row and field.
 pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
     if let Some(path) = spec.path() {
-        let takes_a_folder = matches!(spec, DatasetSpec::Texas(_));
+        let takes_a_folder = matches!(
+            spec,
+            DatasetSpec::Texas(_) | DatasetSpec::Cifar(_) | DatasetSpec::ImageFolder(_)
+        );
         let have = match path {
             path if path.as_os_str().is_empty() => Some("empty".to_owned()),
             path if path.is_dir() && !takes_a_folder => {
@@ -226,9 +285,16 @@ pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
         #[cfg(not(feature = "parquet"))]
         DatasetSpec::Parquet(_) => Err(Error::NotBuiltIn { format: "parquet" }),
         DatasetSpec::Npz(table) => npz_table::load(table),
+        DatasetSpec::Idx(images) => idx::load(images),
+        DatasetSpec::Cifar(images) => cifar::load(images),
+        DatasetSpec::NpzImages(images) => npz_images::load(images),
+        DatasetSpec::ImageFolder(folder) => image_folder::load(folder),
     }
 }
 
+pub(crate) fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned())
+}
 /// A data set named after its file, of its most frequent classes if asked so.
 fn named(
     path: &Path,
@@ -237,7 +303,7 @@ fn named(
     classes: classes::Classes,
     most_frequent: Option<usize>,
 ) -> Result<Dataset, Error> {
-    let name = path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned());
+    let name = file_name(path);
     let dataset = Dataset::from_parts(&name, columns, inputs, classes.labels, classes.names)?;
     match most_frequent {
         Some(classes) => dataset.most_frequent_classes(classes),

@@ -96,6 +96,15 @@ impl Npz {
     pub(super) fn rows(
         &mut self,
         array: &str,
+        row: impl FnMut(u64, &[f64]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.rows_of(array, table_shape, row)
+    }
+    /// As [`Self::rows`], where `shape` gives the rows and the elements of each, or refuses the array's shape.
+    pub(super) fn rows_of(
+        &mut self,
+        array: &str,
+        shape: impl FnOnce(&Path, &str, &[u64]) -> Result<(u64, usize), Error>,
         mut row: impl FnMut(u64, &[f64]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.with_array(array, |file, header, reader| {
@@ -105,7 +114,15 @@ impl Npz {
                 needs: "a boolean, integer, float32 or float64 type",
                 have: header.type_name.clone(),
             })?;
-            let (rows, columns) = table_shape(file, array, &header.shape)?;
+            let (rows, columns) = shape(file, array, &header.shape)?;
+            if header.column_major && header.shape.len() > 2 {
+                return Err(Error::ArrayType {
+                    file: file.to_owned(),
+                    array: array.to_owned(),
+                    needs: "row-major elements, as numpy.ascontiguousarray gives",
+                    have: format!("{}, column-major", header.type_name),
+                });
+            }
             let mut values = vec![0.0; columns];
             let decode = |bytes: &[u8], values: &mut [f64]| {
                 for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(element.bytes())) {
@@ -149,6 +166,10 @@ impl Npz {
             }
             Ok(())
         })
+    }
+    /// Whether the elements are `uint8`.
+    pub(super) fn is_bytes(&mut self, array: &str) -> Result<bool, Error> {
+        self.with_array(array, |_, header, _| Ok(header.element == Some(Element::U8)))
     }
     /// Calls `row(number from 1, bytes)` for each row of a `uint8` array.
     pub(super) fn bytes(

@@ -2,7 +2,7 @@
 use crate::output::{Failure, millionths_up, print, print_json, say};
 use dosimeter_study::Error;
 use dosimeter_study::account::Epsilon;
-use dosimeter_study::tables::{self, Facts};
+use dosimeter_study::tables::{self, ClassCount, Facts, GraphFacts, Quantiles};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -65,11 +65,12 @@ pub(crate) struct Randomize {
     json: bool,
 }
 
-/// What `inspect` prints as JSON: the facts, and what each column holds.
+/// What `inspect` prints as JSON: the facts, and what each class and column holds.
 #[derive(Debug, serde::Serialize)]
 struct Inspected<'a, Runs> {
     #[serde(flatten)]
     facts: &'a Facts,
+    class_counts: &'a [ClassCount],
     column_runs: &'a Runs,
 }
 
@@ -83,12 +84,24 @@ impl Data {
                 show(&tables::facts(&dataset), g.json)?;
             }
             Self::Inspect(i) => {
+                if let Some(facts) = tables::graph_facts(&i.study).map_err(of_table)? {
+                    if i.json {
+                        print_json(&facts)?
+                    } else {
+                        print(&of_graphs(&facts))?
+                    }
+                    return Ok(ExitCode::SUCCESS);
+                }
                 let dataset = tables::load(&i.study).map_err(of_table)?;
                 let (facts, runs) = (tables::facts(&dataset), dataset.column_runs());
+                let class_counts =
+                    tables::class_counts(&dataset.class_names, &dataset.class_counts());
                 if i.json {
-                    print_json(&Inspected { facts: &facts, column_runs: &runs })?;
+                    let class_counts = &class_counts;
+                    print_json(&Inspected { facts: &facts, class_counts, column_runs: &runs })?;
                 } else {
                     show(&facts, false)?;
+                    print(&of_classes(&class_counts))?;
                     let lines: Vec<String> = runs.iter().map(|run| format!("  {run}")).collect();
                     print(&format!("what the columns hold\n{}", lines.join("\n")))?;
                 }
@@ -177,6 +190,51 @@ fn write(
     })
 }
 
+/// What the first classes hold, a line each.
+fn of_classes(classes: &[ClassCount]) -> String {
+    let mut text = "records of each class".to_owned();
+    for count in classes.iter().take(20) {
+        text.push_str(&format!("\n  {}: {}", count.class, count.records));
+    }
+    if let Some(more) = classes.len().checked_sub(20).filter(|&more| more > 0) {
+        text.push_str(&format!("\n  and {more} more classes"));
+    }
+    text + "\n"
+}
+
+/// What a set of graphs holds.
+fn of_graphs(facts: &GraphFacts) -> String {
+    let sizes = |of: &Quantiles| {
+        format!(
+            "{} to {}; a tenth up to {}, half up to {}, nine tenths up to {}",
+            of.least, of.most, of.tenth, of.median, of.ninety
+        )
+    };
+    let tags = match (facts.node_tags, facts.node_attributes) {
+        (0, 0) => "none".to_owned(),
+        (tags, 0) => format!("{tags} different"),
+        (tags, numbers) => format!("{tags} different, and {numbers} numbers per node"),
+    };
+    let mut text = format!(
+        "{}\ngraphs       {}\nnodes        {} ({} in a graph)\nedges        {} ({} in a graph)\nnode tags    {tags}\n",
+        facts.name,
+        facts.graphs,
+        facts.nodes,
+        sizes(&facts.nodes_per_graph),
+        facts.edges,
+        sizes(&facts.edges_per_graph),
+    );
+    let dropped = facts.dropped;
+    if dropped.self_loops + dropped.repeated > 0 {
+        text.push_str(&format!(
+            "left out     {} entries of a node as its own neighbour, {} of a neighbour twice\n",
+            dropped.self_loops, dropped.repeated
+        ));
+    }
+    text.push_str(&format!("fingerprint  {}\n", facts.fingerprint));
+    text + &of_classes(&facts.class_counts)
+}
+
 fn show(facts: &Facts, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(facts);
@@ -191,6 +249,9 @@ fn show(facts: &Facts, json: bool) -> Result<(), Failure> {
         facts.class_sizes.0,
         facts.class_sizes.1,
     );
+    if let Some([channels, height, width]) = facts.shape {
+        text.push_str(&format!("shape        {channels} x {height} x {width}\n"));
+    }
     if let Some(ones) = facts.ones {
         text.push_str(&format!("ones         {ones:.4}\n"));
     }

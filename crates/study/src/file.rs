@@ -8,7 +8,8 @@ use crate::study::{
 };
 use dosimeter_attack::ATTACKS;
 use dosimeter_attack::membership::{ShadowModelSettings, WhiteBoxSettings};
-use dosimeter_data::{DatasetSpec, SplitSpec};
+use dosimeter_data::graphs::GRAPHS;
+use dosimeter_data::{DatasetSpec, GraphSpec, SplitSpec};
 use dosimeter_privacy::{Generator, NoiseSource, Sampler};
 use std::path::Path;
 
@@ -515,12 +516,50 @@ fn dataset(file: &Path, top: &Section<'_>) -> Option<DatasetSpec> {
         top.report("dataset", "missing; needs a table with `kind = \"...\"`".to_owned());
         return None;
     }
+    if is_of_graphs(top) {
+        let what = "holds graphs, which `data inspect` reads and no network trains on yet";
+        top.report("dataset", what.to_owned());
+        return None;
+    }
     let mut spec: DatasetSpec = top.deserialize("dataset", |_| Ok(()))?;
     if let Some(path) = spec.path_mut() {
         // `join` keeps absolute paths as they are.
         *path = file.parent().unwrap_or(Path::new("")).join(&*path);
     }
     Some(spec)
+}
+
+/// Whether the `dataset` table is of a kind of graphs.
+fn is_of_graphs(top: &Section<'_>) -> bool {
+    let table = top.value("dataset").and_then(|value| value.get_ref().as_table());
+    let kind = table.and_then(|table| table.get("kind")?.get_ref().as_str());
+    GRAPHS.iter().any(|graphs| Some(graphs.name) == kind)
+}
+
+/// The `dataset` table of a study file if it is of a kind of graphs, and nothing else of it. `None` if it is not, or cannot be parsed:
+/// [`dataset_in`] says why.
+///
+/// # Errors
+/// [`Error::Study`] with every problem of the table.
+pub(crate) fn graphs_in(file: &Path, text: &str) -> Result<Option<GraphSpec>, Error> {
+    let source = Source::new(file, text, FIELDS);
+    let table = source.parse();
+    if source.has_problems() {
+        return Ok(None);
+    }
+    let top = Section::open(&source, "", String::new(), Some(table.get_ref()), 0);
+    if !is_of_graphs(&top) {
+        return Ok(None);
+    }
+    let found = top.deserialize("dataset", |_: &GraphSpec| Ok(()));
+    match found {
+        Some(mut spec) if !source.has_problems() => {
+            let path = spec.path_mut();
+            *path = file.parent().unwrap_or(Path::new("")).join(&*path);
+            Ok(Some(spec))
+        }
+        _ => Err(Error::Study(source.into_problems())),
+    }
 }
 
 /// Reads the seed and the `dataset` table of a study file, and nothing else of it.

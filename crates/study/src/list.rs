@@ -2,6 +2,7 @@
 use dosimeter_attack::{ATTACKS, Access};
 use dosimeter_audit::BOUNDS;
 use dosimeter_data::datasets::DATASETS;
+use dosimeter_data::graphs::GRAPHS;
 use dosimeter_privacy::ACCOUNTANTS;
 use dosimeter_privacy::mechanisms::MECHANISMS;
 use serde::Serialize;
@@ -44,10 +45,10 @@ pub fn attacks() -> Vec<Entry> {
     entries.collect()
 }
 
-/// Kinds of data set.
+/// Kinds of data set, those of graphs last.
 #[must_use]
 pub fn datasets() -> Vec<Entry> {
-    let entries = DATASETS.iter().map(|kind| Entry {
+    let entries = DATASETS.iter().chain(GRAPHS).map(|kind| Entry {
         name: kind.name,
         what: kind.describe.to_owned(),
         source: kind.source.to_owned(),

@@ -2,6 +2,8 @@
 use crate::study::refused;
 use crate::{Error, file};
 use dosimeter_data::datasets::{DatasetSpec, SkewedPurchases};
+pub use dosimeter_data::graphs::Quantiles;
+use dosimeter_data::graphs::{self, Dropped};
 use dosimeter_data::{ColumnKind, Dataset, Inputs, Seed, datasets};
 use dosimeter_privacy::{Accountant, Delta, Epsilon, Ledger, NoiseRng, Relation, Unit};
 use serde::Serialize;
@@ -21,6 +23,9 @@ pub struct Facts {
     pub columns: usize,
     /// Network inputs per record.
     pub width: usize,
+    /// Channels, height and width, if the records are images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<[usize; 3]>,
     /// Classes.
     pub classes: usize,
     /// Records of the rarest and of the most frequent class.
@@ -29,6 +34,21 @@ pub struct Facts {
     pub ones: Option<f64>,
     /// Records whose law differs from the others', if the data set has such.
     pub test_law_records: Option<usize>,
+}
+
+/// A class and how many records it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClassCount {
+    /// As the file names it.
+    pub class: String,
+    /// Records.
+    pub records: usize,
+}
+/// Every class and its records, in the order of the classes' numbers.
+#[must_use]
+pub fn class_counts(names: &[String], counts: &[usize]) -> Vec<ClassCount> {
+    let of = |(class, &records): (&String, &usize)| ClassCount { class: class.clone(), records };
+    names.iter().zip(counts).map(of).collect()
 }
 
 /// Loads the data of a study file. Only its seed and its `dataset` table are looked at.
@@ -40,6 +60,56 @@ pub fn load(study_file: &Path) -> Result<Dataset, Error> {
     let (spec, seed) = file::dataset_in(study_file, &text)?;
     datasets::load(&spec, Seed::root(seed).child("dataset"))
         .map_err(|error| refused(study_file, &text, error))
+}
+
+/// What a set of graphs holds, without a graph of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GraphFacts {
+    /// Name of the set.
+    pub name: String,
+    /// Digest of labels, tags, attributes and edges.
+    pub fingerprint: String,
+    /// Graphs.
+    pub graphs: usize,
+    /// Nodes of all graphs.
+    pub nodes: usize,
+    /// Edges of all graphs.
+    pub edges: usize,
+    /// Different tags of nodes; 0 if nodes have none.
+    pub node_tags: usize,
+    /// Numbers per node.
+    pub node_attributes: usize,
+    /// Nodes of the graphs.
+    pub nodes_per_graph: Quantiles,
+    /// Edges of the graphs.
+    pub edges_per_graph: Quantiles,
+    /// Entries of the file that were left out.
+    pub dropped: Dropped,
+    /// Every class.
+    pub class_counts: Vec<ClassCount>,
+}
+/// Loads the graphs of a study file and says what they hold; `None` if its data are no graphs. Only its `dataset` table is looked at.
+///
+/// # Errors
+/// Every problem of that table, or what is wrong with the graphs.
+pub fn graph_facts(study_file: &Path) -> Result<Option<GraphFacts>, Error> {
+    let text = file::text_of(study_file)?;
+    let Some(spec) = file::graphs_in(study_file, &text)? else { return Ok(None) };
+    let set = graphs::load(&spec).map_err(|error| refused(study_file, &text, error))?;
+    let [nodes_per_graph, edges_per_graph] = set.sizes();
+    Ok(Some(GraphFacts {
+        name: set.name.clone(),
+        fingerprint: set.fingerprint(),
+        graphs: set.len(),
+        nodes: set.nodes(),
+        edges: set.edges(),
+        node_tags: set.tag_names().len(),
+        node_attributes: set.attribute_width(),
+        nodes_per_graph,
+        edges_per_graph,
+        dropped: set.dropped(),
+        class_counts: class_counts(set.class_names(), &set.class_counts()),
+    }))
 }
 
 /// Generates Skewed Purchases.
@@ -61,10 +131,7 @@ pub fn generate(
 /// What a data set holds.
 #[must_use]
 pub fn facts(dataset: &Dataset) -> Facts {
-    let mut sizes = vec![0_usize; dataset.classes];
-    for label in &dataset.labels {
-        sizes[*label as usize] += 1;
-    }
+    let sizes = dataset.class_counts();
     #[expect(clippy::cast_precision_loss, reason = "a share of records")]
     let ones = match &dataset.inputs {
         Inputs::Bits(bits) => {
@@ -79,6 +146,7 @@ pub fn facts(dataset: &Dataset) -> Facts {
         records: dataset.len(),
         columns: dataset.columns.len(),
         width: dataset.width(),
+        shape: dataset.shape(),
         classes: dataset.classes,
         class_sizes: (
             sizes.iter().copied().min().unwrap_or(0),
@@ -142,8 +210,8 @@ fn spent(ledger: &Ledger, epsilon_per_feature: Epsilon, replayable: bool) -> Res
     })
 }
 
-/// Writes a data set as CSV: the label under its name `label`, then one column per column; numbers back on their public scale,
-/// classes and categories as their file called them.
+/// Writes a data set as CSV: the label under its name `label`, then one column per column (of images one per number in `[0, 1]`,
+/// `pixels 1` and so on); numbers back on their public scale, classes and categories as their file called them.
 ///
 /// # Errors
 /// What the writer says.
@@ -157,31 +225,41 @@ pub fn write_csv(dataset: &Dataset, label: &str, out: &mut dyn Write) -> std::io
     };
     let mut line = quoted(label);
     for column in &dataset.columns {
+        if matches!(column.kind, ColumnKind::Image { .. }) {
+            for number in 1..=column.kind.inputs() {
+                line.push_str(&format!(",{}", quoted(&format!("{} {number}", column.name))));
+            }
+            continue;
+        }
         line.push(',');
         line.push_str(&quoted(&column.name));
     }
     writeln!(out, "{line}")?;
-    let input = |record: usize, at: usize| match &dataset.inputs {
-        Inputs::Bits(bits) => f32::from((bits.row(record)[at / 64] >> (at % 64) & 1) as u8),
-        Inputs::Reals { width, values } => values[record * width + at],
-        _ => 0.0,
-    };
+    let mut row = Vec::with_capacity(dataset.width());
     for (record, label) in dataset.labels.iter().enumerate() {
+        row.clear();
+        dataset.inputs.append_row(record, &mut row);
         line.clear();
         line.push_str(&quoted(&dataset.class_names[*label as usize]));
         for column in &dataset.columns {
-            line.push(',');
             let first = column.first_input;
+            if matches!(column.kind, ColumnKind::Image { .. }) {
+                for value in &row[first..first + column.kind.inputs()] {
+                    line.push_str(&format!(",{value}"));
+                }
+                continue;
+            }
+            line.push(',');
             match &column.kind {
-                ColumnKind::Bit => line.push(if input(record, first) > 0.5 { '1' } else { '0' }),
+                ColumnKind::Bit => line.push(if row[first] > 0.5 { '1' } else { '0' }),
                 ColumnKind::Category(levels) => {
-                    let set = (0..levels.len()).find(|l| input(record, first + l) > 0.5);
+                    let set = (0..levels.len()).find(|l| row[first + l] > 0.5);
                     if let Some(level) = set.and_then(|l| levels.get(l)) {
                         line.push_str(&quoted(level));
                     }
                 }
                 ColumnKind::Real { low, high } => {
-                    let value = f64::from(input(record, first)).mul_add(high - low, *low);
+                    let value = f64::from(row[first]).mul_add(high - low, *low);
                     line.push_str(&value.to_string());
                 }
                 _ => {}

@@ -206,7 +206,7 @@ fn of_classes(classes: &[ClassCount]) -> String {
 fn of_graphs(facts: &GraphFacts) -> String {
     let sizes = |of: &Quantiles| {
         format!(
-            "{} to {}; a tenth up to {}, half up to {}, nine tenths up to {}",
+            "per graph {} to {}: a tenth up to {}, half up to {}, nine tenths up to {}",
             of.least, of.most, of.tenth, of.median, of.ninety
         )
     };
@@ -216,7 +216,7 @@ fn of_graphs(facts: &GraphFacts) -> String {
         (tags, numbers) => format!("{tags} different, and {numbers} numbers per node"),
     };
     let mut text = format!(
-        "{}\ngraphs       {}\nnodes        {} ({} in a graph)\nedges        {} ({} in a graph)\nnode tags    {tags}\n",
+        "{}\ngraphs       {}\nnodes        {} ({})\nedges        {} ({})\nnode tags    {tags}\n",
         facts.name,
         facts.graphs,
         facts.nodes,

@@ -261,3 +261,45 @@ fn a_randomized_table_keeps_its_label_and_can_be_read_as_the_first() {
     assert_eq!(value["column_runs"], serde_json::json!([run]));
     assert_eq!(value["records"], 4);
 }
+
+#[test]
+fn images_and_graphs_are_inspected_and_a_study_of_graphs_is_refused_with_a_reason() {
+    let folder = with_file("images.toml", "[dataset]\nkind = \"idx\"\npath = \"images\"\n");
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    write("images", b"\0\0\x08\x03\0\0\0\x03\0\0\0\x01\0\0\0\x02abcdef");
+    write("labels", b"\0\0\x08\x01\0\0\0\x03\x01\0\x01");
+    let (code, stdout, stderr) = parts(folder.path(), "data inspect images.toml");
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("\nshape        1 x 1 x 2\n"), "{stdout}");
+    let end = "\nrecords of each class\n  0: 1\n  1: 2\nwhat the columns hold\n  pixels: image, 1 x 1 x 2\n";
+    assert!(stdout.ends_with(end), "{stdout}");
+    let (_, stdout, _) = parts(folder.path(), "data inspect images.toml --json");
+    let value: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(value["shape"], serde_json::json!([1, 1, 2]));
+    assert_eq!(value["class_counts"][1], serde_json::json!({ "class": "1", "records": 2 }));
+
+    write("graphs.toml", b"[dataset]\nkind = \"dgcnn\"\npath = \"graphs\"\n");
+    write("graphs", b"2\n3 5\n0 2 1 1\n0 1 0\n0 1 2\n1 6\n0 0\n");
+    let (code, stdout, stderr) = parts(folder.path(), "data inspect graphs.toml");
+    assert_eq!(code, Some(0), "{stderr}");
+    for line in [
+        "graphs       2",
+        "nodes        4 (per graph 1 to 3: a tenth up to 1, half up to 1, nine tenths up to 3)",
+        "edges        1 (per graph 0 to 1: a tenth up to 0, half up to 0, nine tenths up to 1)",
+        "left out     1 entries of a node as its own neighbour, 1 of a neighbour twice",
+        "  6: 1",
+    ] {
+        assert!(stdout.lines().any(|l| l == line), "{line} in {stdout}");
+    }
+    let (_, stdout, _) = parts(folder.path(), "data inspect graphs.toml --json");
+    let value: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&value["edges"], &value["dropped"]["self_loops"]), (&1.into(), &1.into()));
+    let (code, _, stderr) =
+        parts(folder.path(), "data randomize graphs.toml --epsilon-per-feature 1 --out o.csv");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("dataset: holds graphs, which `data inspect` reads"), "{stderr}");
+    write("graphs.toml", b"[dataset]\nkind = \"dgcnn\"\npat = \"graphs\"\n");
+    let (code, _, stderr) = parts(folder.path(), "data inspect graphs.toml");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("graphs.toml:3: dataset.pat: unknown field `pat`"), "{stderr}");
+}

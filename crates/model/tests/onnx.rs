@@ -1,9 +1,10 @@
 //! ONNX models in and out, against ONNX Runtime's answers, and broken ones.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use dosimeter_model::onnx::{self, Options};
-use dosimeter_model::{Graph, Rows, Value, Workspace};
+use dosimeter_model::{Graph, Rows, Value, Workspace, zoo};
 use dosimeter_testing::{golden, shared};
 use proptest::prelude::*;
+use rand_core::SeedableRng;
 use std::fs;
 
 /// A model, and its outputs or why it is refused.
@@ -291,5 +292,53 @@ fn pre_trained_models_compute_what_onnx_runtime_computes() {
         );
         let again = read(&onnx::write(graph).unwrap()).unwrap().graph;
         assert!(same(&again, graph), "{}", case.file);
+    }
+}
+
+/// `cargo xtask test` says where a Python with ONNX Runtime is.
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped check must say so")]
+fn onnx_runtime_computes_what_a_written_graph_computes() {
+    let Some(python) = std::env::var_os("DOSIMETER_PYTHON") else {
+        eprintln!(
+            "skipped: written models in ONNX Runtime (DOSIMETER_PYTHON names no Python that has it)"
+        );
+        return;
+    };
+    let mut graphs: Vec<(String, Graph)> = Vec::new();
+    for (i, case) in cases().0.iter().enumerate().filter(|(_, c)| c.error.is_none()) {
+        graphs.push((format!("{i:03}"), read(&case.bytes()).unwrap().graph));
+    }
+    let mut rng = rand_chacha::ChaCha8Rng::from_seed([1; 32]);
+    let (image, tanh) = (&[3, 32, 32], dosimeter_model::Activation::Tanh);
+    for (name, graph) in [
+        ("lenet", zoo::lenet(image, 10, &mut rng)),
+        ("small-cnn", zoo::small_cnn(image, 10, tanh, &mut rng)),
+        ("cnn", zoo::cnn(image, 10, tanh, &mut rng)),
+        ("mobilenet", zoo::mobilenet_v1(image, 10, &mut rng)),
+    ] {
+        graphs.push((name.into(), graph.unwrap()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = |x: &[f32]| x.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
+    let mut ours = Vec::new();
+    for (name, graph) in &graphs {
+        let number = |i: usize| ((i * 7919 + 13) % 1009) as f32 / 1009.0 + 0.1;
+        let x: Vec<f32> = (0..3 * graph.inputs()).map(number).collect();
+        fs::write(folder.path().join(format!("{name}.onnx")), onnx::write(graph).unwrap()).unwrap();
+        fs::write(folder.path().join(format!("{name}.x")), bytes(&x)).unwrap();
+        ours.push(run(graph, &x));
+    }
+    let script = dosimeter_testing::workspace().join("crates/model/tests/onnx_runtime.py");
+    let ran = std::process::Command::new(python).arg(script).arg(folder.path()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    for ((name, _), ours) in graphs.iter().zip(&ours) {
+        let theirs = fs::read(folder.path().join(format!("{name}.y"))).unwrap();
+        let theirs: Vec<f32> =
+            theirs.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        assert_eq!(theirs.len(), ours.len(), "{name}");
+        for (a, b) in ours.iter().zip(&theirs) {
+            assert!((a - b).abs() <= 1e-5 * b.abs().max(1.0), "{name}: {a}, not {b}");
+        }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Layout {
 pub const MOST_PARAMETERS: usize = 1 << 29;
 
 /// Numbers held for a block of records, values and gradients together; more records than fit are not taken at once.
-const BLOCK_NUMBERS: usize = 1 << 22;
+const BLOCK_NUMBERS: usize = 1 << 24;
 
 impl Graph {
     /// A graph without layers: it gives back what it reads. All parameters of layers added are 0.

@@ -42,6 +42,7 @@ pub fn sum_of(values: &[f32], f: impl Fn(f32) -> f64) -> f64 {
     Arch::new().dispatch(
         #[inline(always)]
         move || {
+            let sums = sums;
             let mut lanes = *sums;
             let (whole, rest) = values.as_chunks::<LANES>();
             for x in whole {

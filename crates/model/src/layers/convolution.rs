@@ -1,5 +1,7 @@
 //! Convolution over one or two dimensions.
+use super::depthwise::Depthwise;
 use super::window::{Plane, Window};
+use super::winograd::Tiled;
 use super::{Misfit, Operation, Read, Scratch, only};
 use crate::kernels::{self, Matrix, Write};
 use serde::{Deserialize, Serialize};
@@ -71,6 +73,18 @@ impl Convolution {
             places,
             together: (COLUMNS / places).max(1),
         }
+    }
+    /// The way for channels on their own.
+    fn depthwise(&self, sizes: &Sizes) -> Option<Depthwise> {
+        (self.groups == self.channels && self.outputs == self.channels && self.channels > 1)
+            .then(|| Depthwise::new(self.window, sizes.plane))
+    }
+    /// The faster way for 3 x 3 windows in steps of 1, where it is one.
+    fn tiled(&self, sizes: &Sizes, records: usize) -> Option<Tiled> {
+        let Window { kernel, stride, dilation, before, .. } = self.window;
+        let usual = kernel == [3; 2] && stride == [1; 2] && dilation == [1; 2] && self.groups == 1;
+        let tiled = || Tiled::new(sizes.plane, before, self.channels, self.outputs, records);
+        if usual { tiled() } else { None }
     }
     /// What each output number is a weighted sum of, `[taps, records * places]`: written to `out`, or the input itself
     /// where it already lies so.
@@ -159,7 +173,18 @@ impl Convolution {
         let (weights, biases) = out.split_at_mut(self.weight_count());
         let (first, count) = (records.start, records.len());
         let each = sizes.outputs * sizes.taps;
-        self.for_each_product(&sizes, count, |group, part| {
+        let mut summed = 0;
+        if let Some(depthwise) = self.depthwise(&sizes) {
+            let part = |width: usize| first * width..(first + count) * width;
+            let input = &read.inputs[0][part(self.channels * sizes.plane.area())];
+            let gradient = &gradient[part(self.outputs * sizes.places)];
+            depthwise.weight_gradient(input, gradient, weights, &mut scratch.planes);
+        } else if let Some(tiled) = self.tiled(&sizes, count) {
+            tiled.weight_gradient(read.inputs[0], gradient, records, weights, scratch);
+        } else {
+            summed = count;
+        }
+        self.for_each_product(&sizes, summed, |group, part| {
             let part = first + part.start..first + part.end;
             let length = part.len() * sizes.places;
             let columns =
@@ -209,6 +234,16 @@ impl Operation for Convolution {
         } else {
             output.fill(0.0);
         }
+        if let Some(depthwise) = self.depthwise(&sizes) {
+            let weights = &read.parameters[..self.weight_count()];
+            depthwise.forward(weights, read.inputs[0], output, &mut scratch.planes);
+            return;
+        }
+        if let Some(tiled) = self.tiled(&sizes, read.records) {
+            let weights = &read.parameters[..self.weight_count()];
+            tiled.forward(weights, read.inputs[0], read.records, output, scratch);
+            return;
+        }
         self.for_each_product(&sizes, read.records, |group, part| {
             let (columns, products) = (&mut scratch.columns, &mut scratch.products);
             let length = part.len() * places;
@@ -246,6 +281,16 @@ impl Operation for Convolution {
         let Sizes { plane, channels, taps, places, .. } = sizes;
         if write == Write::Overwrite {
             out.fill(0.0);
+        }
+        if let Some(depthwise) = self.depthwise(&sizes) {
+            let weights = &read.parameters[..self.weight_count()];
+            depthwise.input_gradient(weights, gradient, out, &mut scratch.planes);
+            return;
+        }
+        if let Some(tiled) = self.tiled(&sizes, read.records) {
+            let weights = &read.parameters[..self.weight_count()];
+            tiled.input_gradient(weights, gradient, read.records, out, scratch);
+            return;
         }
         self.for_each_product(&sizes, read.records, |group, part| {
             let (columns, products) = (&mut scratch.columns, &mut scratch.products);

@@ -7,6 +7,7 @@ mod activation;
 mod arrange;
 mod combine;
 mod convolution;
+mod depthwise;
 mod elementwise;
 mod linear;
 mod local_response;
@@ -16,6 +17,7 @@ mod reduce;
 mod reshape;
 mod softmax;
 mod window;
+mod winograd;
 
 pub use activation::Activation;
 pub use arrange::{Arrange, Concatenate, Cut, Fill};
@@ -162,6 +164,9 @@ pub(crate) struct Read<'a> {
 pub(crate) struct Scratch {
     pub(crate) columns: Vec<f32>,
     pub(crate) products: Vec<f32>,
+    pub(crate) weights: Vec<f32>,
+    pub(crate) planes: Vec<f32>,
+    pub(crate) rows: Vec<f32>,
 }
 
 /// What a layer does to the numbers of a block of records.

@@ -68,10 +68,14 @@ impl Normalization {
     fn statistics(&self, group: &[f32]) -> (f64, f64) {
         let count = group.len() as f64;
         let mean = kernels::sum(group) / count;
-        let squares = kernels::sum_of(group, |x| {
-            let d = f64::from(x) - mean;
-            d * d
-        });
+        let squares = kernels::sum_of(
+            group,
+            #[inline(always)]
+            |x| {
+                let d = f64::from(x) - mean;
+                d * d
+            },
+        );
         (mean, 1.0 / (squares / count + f64::from(self.stabilizer)).sqrt())
     }
     /// Adds one record's gradient of scales and shifts.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Dosimeter beside its peers in one session and records the comparison.
 
-    cargo xtask bench [-- --areas step,accounting,noise,audit,blackbox,scaling --rounds 5]
+    cargo xtask bench [-- --areas step,convolution,accounting,noise,audit,blackbox,scaling --rounds 5]
 
 Sides take turns (ours, peer, ours, peer, ...), so that a change of the machine's mood hits both. The
 figure of a side in a round is its best variant's median; the ratio of a round is peer over ours, and
@@ -32,12 +32,12 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AREAS = ["step", "accounting", "noise", "audit", "blackbox", "scaling"]
+AREAS = ["step", "convolution", "accounting", "noise", "audit", "blackbox", "scaling"]
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--areas", default="step,accounting,noise,audit,blackbox,scaling")
+    parser.add_argument("--areas", default="step,convolution,accounting,noise,audit,blackbox,scaling")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
     parser.add_argument("--seconds", type=float, default=1.0, help="measuring time of a step variant in a turn")
     parser.add_argument("--epochs", type=int, default=30, help="of the black-box study")
@@ -211,6 +211,39 @@ def mine_row(row):
 
 def spread(rows):
     return f"{fixed(statistics.median(mine_row(r) for r in rows))}, {fixed(min(r.get('cpu_min_ms', r['min_ms']) for r in rows))}"
+
+
+def convolution(python):
+    """One optimizer step of convolutional networks, one thread."""
+    program = example("train", "bench_step")
+    found = {}  # (case, who) -> {variant: [row per turn]}
+    for turn in range(A.rounds):
+        for case in ("cnn", "vgg16", "mobilenet"):
+            names = "forward,plain-adam,dp-adam,clipped sum"
+            sides = [("ours", [program, "--case", case, "--variants", names, "--seconds", A.seconds])]
+            if not A.only_ours:
+                sides.append(("peer", [python, ROOT / "bench/step/peer_cnn.py", "--case", case, "--seconds", A.seconds]))
+            for side, command in sides:
+                for row in execute(command, "convolution", side, turn)[0]:
+                    if row.get("kind") == "check" and not row["passed"]:
+                        NOTES.append(f"{row['peer']} {row['variant']} on {row['case']} disagrees with the per-record loop by "
+                                     f"{row['relative_difference']:.1e}: not timed")
+                    if row.get("kind") == "step":
+                        who = "ours" if side == "ours" else row["peer"]
+                        found.setdefault((case, who), {}).setdefault(row["variant"], []).append(row)
+    rows = []
+    for case in ("cnn", "vgg16", "mobilenet"):
+        for variant, mine in found.get((case, "ours"), {}).items():
+            base, cells = [mine_row(m) for m in mine], [case, variant, spread(mine)]
+            for name in {"plain-adam": ["plain"], "dp-adam": ["opacus", "bookkeeping"]}.get(variant, []):
+                theirs = {v: r for v, r in found.get((case, name), {}).items() if len(r) == len(mine)}
+                if theirs:
+                    best = min(theirs, key=lambda v: statistics.median(mine_row(r) for r in theirs[v]))
+                    cells += [f"{name} {best}", spread(theirs[best]), ratio(base, [mine_row(r) for r in theirs[best]])]
+            rows.append(cells + ["-"] * (9 - len(cells)))
+    table("One step of a convolutional network, one thread (CPU milliseconds: median of the medians, lowest single step)",
+          ["case", "ours", "ms", "first peer", "ms", "ratio", "second peer", "ms", "ratio"], rows,
+          "cnn: 32 x 32 x 3, batch 64; vgg16: 32 x 32 x 3, batch 16; mobilenet with group normalization: 128 x 128 x 3, batch 4.")
 
 
 # What bench_privacy calls a case, and what the peer calls it.
@@ -455,7 +488,7 @@ def write(python):
 
 def main():
     python = None if A.only_ours else environment_python()
-    areas = dict(step=step, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling)
+    areas = dict(step=step, convolution=convolution, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling)
     failed = False
     for name in A.areas.split(","):
         try:

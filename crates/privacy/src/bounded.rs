@@ -245,8 +245,16 @@ mod tests {
     }
 
     #[test]
+    fn sizes_are_those_of_the_vector() {
+        let (none, three) = (Bounded::clip(vec![], 1.0), Bounded::clip(vec![0.0; 3], 1.0));
+        let sizes = [none, three].map(|b| b.map(|b| (b.len(), b.is_empty())).unwrap());
+        assert_eq!(sizes, [(0, true), (3, false)]);
+    }
+
+    #[test]
     fn not_a_number_is_refused_with_its_position() {
-        let nan = Bounded::from_clipped_sum(vec![0.0, f32::NAN], 1.0);
+        // Two of them: what counts how many bits are set must not take an even number for none.
+        let nan = Bounded::from_clipped_sum(vec![0.3, f32::NAN, f32::NAN], 1.0);
         assert!(matches!(nan, Err(Error::NotFinite { position: 1, .. })));
         let infinite = Bounded::clip(vec![f32::INFINITY], 1.0);
         assert!(matches!(infinite, Err(Error::NotFinite { position: 0, .. })));

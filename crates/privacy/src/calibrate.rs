@@ -223,3 +223,107 @@ fn last_within(
     }
     Ok(Some(good.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Unsupported;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// Epsilon by a formula of noise multiplier and steps, and how often it was asked for.
+    struct Formula {
+        epsilon: fn(f64, f64) -> f64,
+        questions: AtomicU32,
+    }
+    impl Accountant for Formula {
+        fn name(&self) -> &'static str {
+            "formula"
+        }
+        fn what(&self) -> &'static str {
+            "a formula"
+        }
+        fn source(&self) -> &'static str {
+            "this test"
+        }
+        fn epsilon_upper(
+            &self,
+            ledger: &Ledger,
+            _: Relation,
+            _: Delta,
+        ) -> Result<Epsilon, Unsupported> {
+            self.questions.fetch_add(1, Ordering::Relaxed);
+            let (event, steps) = ledger.events()[0].unrepeated();
+            let Event::PoissonSampled { event, .. } = event else { panic!("{event:?}") };
+            let Event::Gaussian { noise_multiplier } = **event else { panic!("{event:?}") };
+            Ok(Epsilon::at_least((self.epsilon)(noise_multiplier.get(), steps as f64)))
+        }
+    }
+
+    fn budget(epsilon: f64) -> Budget {
+        Budget {
+            epsilon: Epsilon::new(epsilon).unwrap(),
+            delta: Delta::new(1e-5).unwrap(),
+            relation: Relation::AddRemove,
+        }
+    }
+
+    /// Answers are hand-worked: most steps at noise 1, least noise at 10,000 steps. One question about a long training
+    /// takes seconds: numbers of questions are those that the present guesses need, and a worse guess needs more.
+    #[test]
+    fn searches_end_at_the_last_value_within_budget_after_few_questions() {
+        let root = |z: f64, n: f64| 0.01 * n.sqrt() / z;
+        let linear = |z: f64, n: f64| 0.01 * n / z;
+        let both = |z: f64, n: f64| (4e-4 * n + 0.01 * n.sqrt()) / (z * z);
+        let cube = |z: f64, n: f64| 1e-4 * n / z.powi(3);
+        let flat = |z: f64, n: f64| 0.01 * (n / z).powf(0.2);
+        let cliff = |z: f64, n: f64| if n > 777.0 * z * z { f64::INFINITY } else { 1e-3 };
+        let wall = |z: f64, n: f64| if n > 777.0 * z * z { f64::INFINITY } else { 0.0 };
+        let edge = (10_000.0_f64 / 777.0).sqrt();
+        type Case = (fn(f64, f64) -> f64, f64, (u64, u32), (f64, u32));
+        let cases: [Case; 14] = [
+            (root, 0.6005, (3606, 8), (1.0 / 0.6005, 3)),
+            (root, 30.01, (9_006_001, 12), (1.0 / 30.01, 7)),
+            (linear, 0.0123, (1, 2), (100.0 / 0.0123, 8)),
+            (linear, 30.01, (3001, 8), (100.0 / 30.01, 7)),
+            (both, 0.0123, (1, 2), ((5.0_f64 / 0.0123).sqrt(), 6)),
+            (both, 0.6005, (795, 8), ((5.0_f64 / 0.6005).sqrt(), 6)),
+            (both, 30.01, (68_482, 11), ((5.0_f64 / 30.01).sqrt(), 5)),
+            (cube, 0.0123, (123, 8), ((1.0_f64 / 0.0123).cbrt(), 7)),
+            (cube, 30.01, (300_100, 12), ((1.0_f64 / 30.01).cbrt(), 5)),
+            (flat, 0.6005, (780_845_404, 19), (1e-3, 5)),
+            (cliff, 0.0123, (777, 19), (edge, 25)),
+            (cliff, 30.01, (777, 15), (edge, 26)),
+            (wall, 0.6005, (777, 16), (edge, 25)),
+            (|_, _| 0.0, 0.6005, (MOST_STEPS, 7), (1e-3, 5)),
+        ];
+        let rate = SamplingRate::new(0.01).unwrap();
+        for (i, (epsilon, spent, most, least)) in cases.into_iter().enumerate() {
+            let formula = Formula { epsilon, questions: AtomicU32::new(0) };
+            let found = steps(&formula, budget(spent), rate, NoiseMultiplier::new(1.0).unwrap());
+            let asked = formula.questions.swap(0, Ordering::Relaxed);
+            assert_eq!(found.unwrap(), most.0, "case {i}");
+            assert!(asked <= most.1, "case {i}: {asked} questions");
+            let found = noise_multiplier(&formula, budget(spent), rate, 10_000).unwrap().get();
+            let asked = formula.questions.swap(0, Ordering::Relaxed);
+            let excess = found / least.0 - 1.0;
+            assert!((-1e-15..=1e-6).contains(&excess), "case {i}: {found}, not {}", least.0);
+            assert!(asked <= least.1, "case {i}: {asked} questions");
+        }
+    }
+
+    /// Without a budget the first step is too much, with no bound on it no noise is too little; no noise reaches 0.
+    #[test]
+    fn searches_without_an_answer_in_between_end_at_the_ends() {
+        let formula = |epsilon| Formula { epsilon, questions: AtomicU32::new(0) };
+        let (rate, one) = (SamplingRate::new(0.5).unwrap(), NoiseMultiplier::new(1.0).unwrap());
+        let costly = formula(|z, n| n / z);
+        assert_eq!(steps(&costly, budget(0.0), rate, one).unwrap(), 0);
+        let refused = noise_multiplier(&costly, budget(0.0), rate, 10);
+        assert!(matches!(refused, Err(Error::Unreachable { .. })), "{refused:?}");
+        let free = Budget { epsilon: Epsilon::UNBOUNDED, ..budget(0.0) };
+        let bare = formula(|_, _| f64::INFINITY);
+        assert_eq!(steps(&bare, free, rate, one).unwrap(), MOST_STEPS);
+        let least = noise_multiplier(&bare, free, rate, 10).unwrap().get();
+        assert!((least - 1e-3).abs() < 1e-15, "{least}");
+    }
+}

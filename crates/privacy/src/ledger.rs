@@ -201,6 +201,18 @@ mod tests {
     }
 
     #[test]
+    fn every_source_of_noise_is_written_down_once() {
+        let mechanism = Gaussian { noise_multiplier: NoiseMultiplier::new(1.0).unwrap() };
+        let mut ledger = Ledger::new(Unit::Record);
+        let mut sources = [NoiseRng::experiment([0; 32]), NoiseRng::replayable([0; 32])];
+        for i in [0, 1, 0, 0, 1] {
+            let sum = Bounded::from_clipped_sum(vec![0.0], 1.0).unwrap();
+            ledger.release(&mechanism, sum, &mut sources[i]).unwrap();
+        }
+        assert_eq!(ledger.noise(), sources.map(|rng| rng.source()));
+    }
+
+    #[test]
     fn nested_repetitions_multiply_and_zero_times_is_nothing() {
         let mut ledger = Ledger::new(Unit::Record);
         ledger.record(Event::Repeated { event: Box::new(gaussian(1.0)), count: 5 }, 4);
@@ -222,7 +234,7 @@ mod tests {
         };
         for source in [NoiseRng::experiment([0; 32]).source(), exact] {
             let rng = || NoiseRng::with_source(source, [3; 32]).unwrap();
-            let bounded = || Bounded::from_clipped_sum(values.clone(), 1.0).unwrap();
+            let bounded = || Bounded::from_clipped_sum(values.clone(), 0.5).unwrap();
             let (mut whole, mut parts) = (Ledger::new(Unit::Record), Ledger::new(Unit::Record));
             let at_once = whole.release(&mechanism, bounded(), &mut rng()).unwrap();
             let mut seen = vec![];
@@ -235,7 +247,7 @@ mod tests {
                 now.len()
             };
             let in_parts =
-                BoundedInParts::from_clipped_sum(1.0, 2500, &mut next, &mut memory).unwrap();
+                BoundedInParts::from_clipped_sum(0.5, 2500, &mut next, &mut memory).unwrap();
             parts
                 .release_in_parts(&mechanism, in_parts, &mut rng(), |start, part| {
                     assert_eq!(start, seen.len());

@@ -70,12 +70,19 @@ mod tests {
     }
 
     #[test]
+    fn far_below_every_loss_the_profile_is_one() {
+        assert!(gaussian_log_delta(-60.0, 1.0).abs() < 1e-15);
+    }
+
+    #[test]
     fn the_scaled_tail_is_continuous_where_the_series_takes_over() {
         let (below, above) = (scaled_erfc(20.0 - 1e-12), scaled_erfc(20.0));
         assert!((below / above - 1.0).abs() < 1e-12, "{below} {above}");
         // In 50 digits. The square of 19.9 is rounded by 9e-15, which is seen in the result unless it is carried along.
         let beside = scaled_erfc(19.9) / 0.028_315_573_983_185_766 - 1.0;
         assert!(beside.abs() < 2e-15, "{beside}");
+        // The last term of the series is seen only here.
+        assert!((above / 0.028_174_348_741_051_32 - 1.0).abs() < 1e-15, "{above}");
         assert!((scaled_erfc(2.5) / 0.210_806_364_061_143_6 - 1.0).abs() < 2e-15);
         // exp(1) erfc(1), DLMF 7.2: 0.427583576155807.
         assert!((scaled_erfc(1.0) - 0.427_583_576_155_807).abs() < 1e-15);

@@ -181,6 +181,7 @@ fn no_steps_cost_nothing_and_delta_zero_has_no_bound_under_gaussian_noise() {
     }
     assert!(NoiseMultiplier::new(0.0).is_err());
     assert_eq!(serde_json::to_string(&Epsilon::UNBOUNDED).unwrap(), "\"unbounded\"");
+    assert!(serde_json::from_str::<Epsilon>("\"infinite\"").is_err());
     assert_eq!(calibrate::steps(&Pld, budget(1.0, 0.0), rate(0.01), noise(1.0)).unwrap(), 0);
     // Nothing to pay for: the least noise looked at.
     assert!(

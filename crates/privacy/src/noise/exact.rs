@@ -12,7 +12,7 @@ pub const LARGEST_SCALE: u32 = 1 << 30;
 
 /// Uniform below `n` (Lemire 2019, arXiv:1805.10941): unbiased.
 #[inline]
-fn below<R: Rng + ?Sized>(rng: &mut R, n: u32) -> u32 {
+pub(super) fn below<R: Rng + ?Sized>(rng: &mut R, n: u32) -> u32 {
     let mut product = u64::from(rng.next_u32()) * u64::from(n);
     if (product as u32) < n {
         let reject_below = n.wrapping_neg() % n;

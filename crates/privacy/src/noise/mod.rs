@@ -196,3 +196,40 @@ pub fn poisson_sample(sampling_rate: SamplingRate, records: usize, rng: &mut Noi
     }
     taken
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_and_long_words_are_the_words_in_little_endian_order() {
+        let rng = || NoiseRng::replayable([4; 32]);
+        let mut words = rng();
+        let words = [(); 3].map(|()| words.next_u32());
+        let mut bytes = [0; 10];
+        rng().fill_bytes(&mut bytes);
+        assert_eq!(bytes, words.map(u32::to_le_bytes).as_flattened()[..10]);
+        assert_eq!(rng().next_u64(), u64::from(words[1]) << 32 | u64::from(words[0]));
+    }
+
+    /// A sample of one record takes one word, and a second one if that equals the upper half of the rate.
+    #[test]
+    fn a_tie_of_the_upper_words_is_decided_by_the_lower_ones() {
+        let words = |seed: [u8; 32]| {
+            let (mut rng, mut high) = (NoiseRng::experiment(seed), [0]);
+            rng.fill_words(&mut high);
+            (seed, u64::from(high[0]), u64::from(rng.next_u32()))
+        };
+        // A rate has 53 bits: the threshold and its neighbours must be numbers of that length.
+        let (seed, high, low) = (0..u32::MAX)
+            .map(|i| words(std::array::from_fn(|k| i.to_le_bytes()[k % 4])))
+            .find(|(_, high, low)| high >> 31 == 1 && low % 4096 == 0)
+            .unwrap();
+        let taken = |threshold: u64| {
+            let rate = SamplingRate::new(threshold as f64 / (1_u128 << 64) as f64).unwrap();
+            !poisson_sample(rate, 1, &mut NoiseRng::experiment(seed)).is_empty()
+        };
+        let tie = high << 32 | low;
+        assert_eq!([tie - 4096, tie, tie + 4096].map(taken), [false, false, true]);
+    }
+}

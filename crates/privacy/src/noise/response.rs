@@ -88,8 +88,67 @@ mod tests {
     }
 
     #[test]
-    fn no_loss_is_a_uniform_answer() {
-        assert_eq!(lie_threshold(Epsilon::new(0.0).unwrap(), 2), None);
-        assert_eq!(lie_threshold(Epsilon::new(0.0).unwrap(), 7), None);
+    fn no_loss_or_one_lost_in_rounding_is_a_uniform_answer() {
+        for (epsilon, uniform) in [(0.0, true), (7e-15, true), (2e-13, false)] {
+            for categories in [2, 7] {
+                let threshold = lie_threshold(Epsilon::new(epsilon).unwrap(), categories);
+                assert_eq!(threshold.is_none(), uniform, "{epsilon} {categories}");
+            }
+        }
+    }
+
+    /// Words that were written down beforehand; asking for more of them fails.
+    struct Script(std::vec::IntoIter<u64>);
+    impl rand_core::TryRng for Script {
+        type Error = std::convert::Infallible;
+        fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+            self.try_next_u64().map(|word| word as u32)
+        }
+        fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+            Ok(self.0.next().unwrap())
+        }
+        fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+            bytes.chunks_mut(8).for_each(|c| c.copy_from_slice(&self.next_u64().to_le_bytes()));
+            Ok(())
+        }
+    }
+
+    /// Each bit position reads a binary number below 1 from the words, and is set if that is below the threshold.
+    #[test]
+    fn bits_are_comparisons_with_the_threshold_by_as_many_words_as_decide_them() {
+        let (a, b, c) = (0b1100_1010_u64, 0b1010_0110, 0b0110_0011);
+        for (threshold, words, wanted) in [
+            // Half: below if the first digit is 0.
+            (1 << 63, vec![a], !a),
+            // Three quarters, a quarter, five eighths.
+            (3 << 62, vec![a, b], !a | !b),
+            (1 << 62, vec![a, b], !a & !b),
+            (5 << 61, vec![a, b, c], !a | (!b & !c)),
+            // 2^-64: all digits 0. All but 2^-64: not all digits 1.
+            (1, vec![0; 64], u64::MAX),
+            (u64::MAX, vec![u64::MAX; 64], 0),
+            // Decided everywhere by the first word.
+            (u64::MAX, vec![0], u64::MAX),
+            (1, vec![u64::MAX], 0),
+        ] {
+            let mut script = Script(words.into_iter());
+            assert_eq!(bernoulli_bits(&mut script, threshold), wanted, "{threshold:x}");
+            assert_eq!(script.0.len(), 0, "{threshold:x}: words were left");
+        }
+    }
+
+    /// Of the four values of `3 w mod 4` the quarter 0 is refused, so that 0, 1 and 2 quarters of the range are left.
+    #[test]
+    fn a_draw_that_would_favour_some_numbers_is_repeated() {
+        let quarter = 1 << 30;
+        for (words, wanted) in
+            [(vec![1], 0), (vec![2], 1), (vec![3], 2), (vec![4, 3], 2), (vec![0, 8, 2], 1)]
+        {
+            for below in [below, crate::noise::exact::below] {
+                let mut script = Script(words.clone().into_iter());
+                assert_eq!(below(&mut script, 3 * quarter), wanted, "{words:?}");
+                assert_eq!(script.0.len(), 0, "{words:?}: words were left");
+            }
+        }
     }
 }

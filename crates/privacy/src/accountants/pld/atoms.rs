@@ -161,3 +161,103 @@ fn laplace_points(epsilon: f64, points: &mut Vec<(f64, f64, f64)>) {
     }
     points.push((epsilon, half, half - epsilon));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn close(got: f64, wanted: f64, tolerance: f64) {
+        assert!((got - wanted).abs() <= tolerance * wanted.abs().max(1.0), "{got}, not {wanted}");
+    }
+
+    /// Tilting a normal law moves it: `ln E[e^(t L)] = t (t + 1) mu^2 / 2`, mean `(t + 1/2) mu^2`, variance `mu^2`.
+    #[test]
+    fn moments_of_gaussian_noise_are_the_closed_ones() {
+        for mu in [0.05, 1.0, 6.0] {
+            let atoms = Atoms::of(Release::Gaussian { mu }, false);
+            for t in [-0.5, 0.0, 0.7, 3.0] {
+                close(atoms.log_moment(t), 0.5 * t * (t + 1.0) * mu * mu, 1e-10);
+                let (mean, variance) = atoms.tilted_moments(t);
+                close(mean, (t + 0.5) * mu * mu, 1e-10);
+                close(variance, mu * mu, 1e-10);
+            }
+        }
+    }
+
+    #[test]
+    fn moments_of_the_other_releases_are_the_hand_worked_ones() {
+        let two = 2.0_f64.ln();
+        // (1 - q + q x)^2 and its cube under the law without the record, where x, x^2, x^3 have means 1, e^(mu^2), e^(3 mu^2).
+        let (rate, mu) = (0.2, 1.5);
+        let sampled = Atoms::of(Release::SampledGaussian { rate, mu }, false);
+        let (square, cube) = ((mu * mu).exp_m1(), (3.0 * mu * mu).exp_m1());
+        close(sampled.log_moment(1.0), (rate * rate * square).ln_1p(), 1e-10);
+        let third = 3.0 * rate * rate * square + rate.powi(3) * (cube - 3.0 * square);
+        close(sampled.log_moment(2.0), third.ln_1p(), 1e-10);
+        // Chances 1/2, 1/4, 1/4 against 1/4, 1/2, 1/4, and 3/4, 1/4 against 1/4, 3/4.
+        let three = Atoms::of(Release::Response { epsilon: two, categories: 3 }, false);
+        close(three.log_moment(1.0), (11.0_f64 / 8.0).ln(), 1e-14);
+        close(three.tilted_moments(0.0).0, two / 4.0, 1e-14);
+        let bit = Atoms::of(Release::Response { epsilon: 3.0_f64.ln(), categories: 2 }, false);
+        close(bit.log_moment(1.0), (7.0_f64 / 3.0).ln(), 1e-14);
+        // By 256 cells only: 2/3 2 + 1/3 1/4, and weights 1, 2, 1 over 4 on a sample.
+        let laplace = Atoms::of(Release::Laplace { epsilon: two }, false);
+        close(laplace.log_moment(1.0), (17.0_f64 / 12.0).ln(), 1e-5);
+        let laplace = Atoms::of(Release::SampledLaplace { rate: 0.5, epsilon: two }, false);
+        close(laplace.log_moment(1.0), (53.0_f64 / 48.0).ln(), 1e-5);
+    }
+
+    /// Both laws are whole, and `E_Q[(Q/P)^t] = E_P[(P/Q)^(-1 - t)]`.
+    #[test]
+    fn reversing_a_release_swaps_its_two_laws() {
+        for release in [
+            Release::Gaussian { mu: 0.3 },
+            Release::SampledGaussian { rate: 0.1, mu: 2.0 },
+            Release::ReplacedGaussian { rate: 0.3, mu: 1.2 },
+            Release::Laplace { epsilon: 0.8 },
+            Release::SampledLaplace { rate: 0.5, epsilon: 0.8 },
+            Release::Response { epsilon: 0.7, categories: 5 },
+        ] {
+            let (forward, reversed) = (Atoms::of(release, false), Atoms::of(release, true));
+            assert!(reversed.loss.is_sorted() && forward.loss.is_sorted(), "{release:?}");
+            close(forward.log_moment(0.0), 0.0, 1e-5);
+            for t in [-1.0, 0.0, 0.6, 2.0] {
+                close(reversed.log_moment(t), forward.log_moment(-1.0 - t), 1e-12);
+            }
+        }
+    }
+
+    /// Probabilities 0.4, 0.3, 0.2, 0.1 of losses 0 to 3; tilted by ln 2 they are 2, 3, 4, 4 of 13.
+    #[test]
+    fn ends_are_cut_by_their_mass() {
+        let atoms = Atoms {
+            loss: vec![0.0, 1.0, 2.0, 3.0],
+            log_mass: [0.4, 0.3, 0.2, 0.1].map(f64::ln).to_vec(),
+        };
+        for (mass, largest) in
+            [(0.09, 3.0), (0.11, 2.0), (0.29, 2.0), (0.31, 1.0), (0.7, 0.0), (9.0, 0.0)]
+        {
+            let mut cut = atoms.clone();
+            cut.truncate(mass);
+            close(cut.largest(), largest, 0.0);
+        }
+        let two = 2.0_f64.ln();
+        // One node further out than the mass says.
+        for (tilt, mass, low, high) in [
+            (0.0, 0.05, 0.0, 3.0),
+            (0.0, 0.35, 0.0, 2.0),
+            (0.0, 0.45, 0.0, 2.0),
+            (0.0, 0.75, 1.0, 1.0),
+            (0.0, 0.95, 2.0, 1.0),
+            (two, 0.35, 0.0, 3.0),
+            (two, 0.4, 1.0, 3.0),
+            (two, 0.65, 1.0, 2.0),
+            (two, 0.75, 2.0, 2.0),
+            (two, 9.0, 2.0, 3.0),
+        ] {
+            let (bottom, top) = atoms.support(tilt, mass);
+            assert_eq!((bottom, top, atoms.upper_support(tilt, mass)), (low, 3.0, high), "{mass}");
+        }
+    }
+}

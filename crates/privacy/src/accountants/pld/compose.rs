@@ -465,6 +465,198 @@ mod tests {
         }
     }
 
+    fn lattice(step: f64, first: i64, plain: &[f64], tilt: f64) -> Lattice {
+        let mass = plain.iter().zip(first..).map(|(p, i)| p * (tilt * step * i as f64).exp());
+        let mut lattice =
+            Lattice { step, first, mass: mass.collect(), log_norm: 0.0, infinity: 0.0 };
+        lattice.normalise();
+        lattice
+    }
+
+    /// Plain probabilities 0.2, 0.5, 0.3 of losses 1, 3/2 and 2 and ten copies, tilted or not; the sum lies between 10 and 20.
+    #[test]
+    fn the_law_of_a_sum_is_its_plain_convolution_and_what_is_cut_off_is_bounded() {
+        let plain = [0.2, 0.5, 0.3];
+        let exact = by_products(&plain, 10);
+        let above = |epsilon: f64| -> f64 {
+            let points = exact.iter().zip(20..);
+            points.map(|(p, i)| p * (-(epsilon - 0.5 * f64::from(i)).exp_m1()).max(0.0)).sum()
+        };
+        for tilt in [0.0, 0.4, 1.5] {
+            let one = lattice(0.5, 2, &plain, tilt);
+            let window = Window { low: -5.0, high: 21.0, exponent: 0.8, log_plain: -30.0 };
+            let sum = convolve(&[(&one, 6), (&one, 4)], tilt, window).unwrap();
+            for epsilon in [10.2, 12.0, 15.5, 17.0, 19.5, 19.9] {
+                let (got, wanted) = (sum.delta(tilt, epsilon), above(epsilon));
+                assert!((got - wanted).abs() <= 1e-10, "{tilt} {epsilon}: {got}, not {wanted}");
+            }
+            // 32 points from 5/2: the top is 37/2, where Chernoff's bound, and nothing less, is put at infinity.
+            let window = Window { low: 2.5, high: 17.0, ..window };
+            let cut = convolve(&[(&one, 6), (&one, 4)], tilt, window).unwrap();
+            let chernoff = |extra: f64| {
+                let t = tilt + extra;
+                let moment = 0.2 * t.exp() + 0.5 * (1.5 * t).exp() + 0.3 * (2.0 * t).exp();
+                (10.0 * moment.ln() - t * 18.5).exp()
+            };
+            let bound =
+                [0.4, 0.56, 0.8, 1.12, 1.6].into_iter().map(chernoff).fold(f64::INFINITY, f64::min);
+            assert!((cut.infinity / bound - 1.0).abs() < 1e-12, "{tilt}: {} {bound}", cut.infinity);
+            assert!(exact[17..].iter().sum::<f64>() <= bound, "{tilt}: {bound}");
+            for epsilon in [12.0, 15.0, 18.0] {
+                let (got, wanted) = (cut.delta(tilt, epsilon), above(epsilon));
+                assert!(got >= wanted && got <= wanted + bound + 1e-12, "{tilt}: {got} {wanted}");
+            }
+            // A bound that is small enough ends the search for a better one: it is the first.
+            let easy = Window { log_plain: 9.0, ..window };
+            let easy = convolve(&[(&one, 10)], tilt, easy).unwrap();
+            assert!((easy.infinity / chernoff(0.8) - 1.0).abs() < 1e-12, "{tilt}");
+        }
+    }
+
+    /// 403 releases are 20 times 20 and 3, and 5 others are put on the coarse grid at once.
+    #[test]
+    fn two_stages_give_the_law_of_one() {
+        let list = [
+            (Release::SampledGaussian { rate: 0.1, mu: 1.0 }, 403),
+            (Release::Laplace { epsilon: 0.3 }, 5),
+        ];
+        let mut plan = Plan::new(&list, false, 1e-6);
+        let all: Vec<(&Atoms, f64)> =
+            plan.parts.iter().map(|p| (&p.atoms, p.count as f64)).collect();
+        let window = plan.window(&all, 1.0);
+        let two = plan.two_stages(window, 408.0).unwrap();
+        let lattices = plan.lattices(plan.align(0.5 * plan.step(408.0)), 408.0).unwrap();
+        let one = convolve(&[(&lattices[0], 403), (&lattices[1], 5)], plan.tilt, window).unwrap();
+        for epsilon in [2.0, 5.0, 10.0, 14.0] {
+            let (got, wanted) = (two.delta(plan.tilt, epsilon), one.delta(plan.tilt, epsilon));
+            assert!((-1e-6..=2e-3).contains(&(got / wanted - 1.0)), "{epsilon}: {got} {wanted}");
+        }
+    }
+
+    #[test]
+    fn infinite_losses_add_up_and_impossible_windows_are_refused() {
+        let one = Lattice { infinity: 1e-3, ..lattice(0.5, 0, &[0.6, 0.4], 0.0) };
+        let window = Window { low: -1.0, high: 9.0, exponent: 1.0, log_plain: -20.0 };
+        let sum = convolve(&[(&one, 3), (&one, 4)], 0.0, window).unwrap();
+        assert!((sum.infinity - 7e-3).abs() < 1e-15, "{}", sum.infinity);
+        assert_eq!((sum.first, sum.mass.len()), (-2, transform_length(22)));
+        for (low, high) in [(0.0, f64::NAN), (0.0, f64::INFINITY), (0.0, 1e7), (1e16, 1e16)] {
+            assert!(convolve(&[(&one, 1)], 0.0, Window { low, high, ..window }).is_none());
+        }
+        assert!(convolve(&[], 0.0, window).is_none());
+    }
+
+    #[test]
+    fn powers_are_repeated_products_and_vanish_rather_than_underflow() {
+        let value = Complex64::new(0.6, -0.7);
+        let mut product = Complex64::new(1.0, 0.0);
+        for count in 0..40 {
+            assert!((power(value, count) - product).norm() < 1e-14, "{count}");
+            product *= value;
+        }
+        for (size, count, kept) in [
+            (1e-39, 1, true),
+            (1e-41, 1, false),
+            (0.1, 39, true),
+            (0.1, 41, false),
+            (0.5, 140, false),
+        ] {
+            let power = power(Complex64::new(0.0, size), count);
+            assert_eq!(power.norm() > 0.0, kept, "{size}^{count}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_of_the_four_lengths_is_taken() {
+        for (least, length) in [
+            (1, 18),
+            (32, 32),
+            (33, 36),
+            (36, 36),
+            (37, 40),
+            (40, 40),
+            (41, 48),
+            (48, 48),
+            (49, 64),
+            (64, 64),
+            (1100, 1152),
+        ] {
+            assert_eq!(transform_length(least), length, "{least}");
+        }
+    }
+
+    fn steps(count: u64) -> Plan {
+        Plan::new(&[(Release::Gaussian { mu: 0.1 }, count)], false, 1e-5)
+    }
+
+    /// 100 releases of `mu` 0.1 have a normal loss of mean 1/2 and variance 1; tilted by `t` its mean is `t + 1/2`.
+    #[test]
+    fn a_plan_starts_from_the_renyi_bound() {
+        let plan = steps(100);
+        for t in [0.1, 1.0, 5.0] {
+            assert!((plan.log_moment(t) - 0.5 * t * (t + 1.0)).abs() < 1e-3 * t, "{t}");
+        }
+        // The tilts are eight to the decade: 10 is one of them.
+        assert!((plan.saddle(10.5) - 10.0).abs() < 1e-9, "{}", plan.saddle(10.5));
+        let orders: Vec<f64> = tilts().collect();
+        assert!((orders[0] - 0.01).abs() < 1e-15 && (orders[64] - 1e6).abs() < 1e-6);
+        assert!((orders[24] - 10.0).abs() < 1e-12 && orders.len() == 65);
+        // Of (t + 1) / 2 + (-ln delta + t ln t - (1 + t) ln(1 + t)) / t the least over the tilts is the one at 10^(5/8).
+        let t = 10.0_f64.powf(0.625);
+        let bound = 0.5 * (t + 1.0) + (-1e-5_f64.ln() + t * t.ln() - (1.0 + t) * t.ln_1p()) / t;
+        assert!((plan.guess - bound).abs() < 1e-8, "{}, not {bound}", plan.guess);
+        assert!((plan.tilt - t).abs() < 1e-12 && (plan.slope - t).abs() < 1e-12);
+        let room = (1.1e-4 + 0.5e-6 * t * (t + 1.0)) / t;
+        assert!((plan.proved - plan.guess - room).abs() < 1e-9, "{}", plan.proved);
+        // Step: sqrt(12 * 4e-5 * guess / (100 (slope + 1))).
+        let wanted = (4.8e-6 * plan.guess / (plan.slope + 1.0)).sqrt();
+        assert!((plan.step(100.0) / wanted - 1.0).abs() < 1e-12);
+    }
+
+    /// Chernoff's bound on a normal law of deviation 1 is `e^(-x^2 / 2)`: 1e-12 is left at 7.4338 deviations.
+    #[test]
+    fn a_window_ends_where_chernoff_leaves_the_tolerated_mass() {
+        let near = |got: f64, wanted: f64| (got - wanted).abs() < 1e-6;
+        let mut plan = steps(100);
+        for (tilt, repeated) in [(0.5, 1.0), (3.0, 1.0), (3.0, 100.0)] {
+            plan.tilt = tilt;
+            let window = plan.window(&[(&plan.parts[0].atoms, 100.0)], repeated);
+            let reach = (2.0 * (repeated * 1e12_f64).ln()).sqrt();
+            assert!(near(window.low, tilt + 0.5 - reach), "{tilt} {window:?}");
+            assert!(near(window.high, tilt + 0.5 + reach), "{tilt} {window:?}");
+            assert!(near(window.width(), 2.0 * reach) && near(window.exponent, reach));
+            assert!(near(window.log_plain, (1e-10 / repeated).ln()));
+        }
+        // At a delta of 1e-40 the plain mass decides, 1e-45 at (s + 1) / 2 + 103.616 / s, and twice the reach is the best of the tilts.
+        plan.delta = 1e-40;
+        plan.tilt = 0.5;
+        let window = plan.window(&[(&plan.parts[0].atoms, 100.0)], 1.0);
+        let s = 0.5 + 2.0 * (2.0 * 1e12_f64.ln()).sqrt();
+        assert!(near(window.high, 0.5 * (s + 1.0) - 1e-45_f64.ln() / s), "{window:?}");
+        // Ten bounded losses end at their sum.
+        let bounded = Plan::new(&[(Release::Laplace { epsilon: 0.01 }, 10)], false, 1e-5);
+        let window = bounded.window(&[(&bounded.parts[0].atoms, 10.0)], 1.0);
+        assert!(near(window.high, 0.1), "{window:?}");
+    }
+
+    #[test]
+    fn steps_of_the_grid_meet_the_largest_loss() {
+        let plan = |list: &[Release]| {
+            let list: Vec<(Release, u64)> = list.iter().map(|&r| (r, 2)).collect();
+            Plan::new(&list, false, 1e-5)
+        };
+        let (gaussian, laplace) =
+            (Release::Gaussian { mu: 1.0 }, Release::Laplace { epsilon: 1.0 });
+        // A loss of 1 is four steps of 1/4, not 3.33 of 0.3.
+        assert!((plan(&[gaussian, laplace]).align(0.3) - 0.25).abs() < 1e-15);
+        assert!((plan(&[gaussian]).align(0.3) - 0.3).abs() < 1e-15);
+        let response = |epsilon: f64, categories| Release::Response { epsilon, categories };
+        let common = |list: &[Release]| plan(list).common_step();
+        assert_eq!(common(&[response(0.7, 2), response(0.7, 5)]), Some(0.7));
+        assert_eq!(common(&[response(0.7, 2), response(0.8, 2)]), None);
+        assert_eq!(common(&[response(0.7, 2), laplace]), None);
+    }
+
     #[test]
     fn a_coarser_grid_is_never_below_the_fine_one() {
         let mass: Vec<f64> =

@@ -219,3 +219,124 @@ impl Lattice {
         delta
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::normal::gaussian_log_delta;
+
+    /// Profile of one release with the record against without: closed forms, at any real `epsilon`.
+    fn profile(release: Release, epsilon: f64) -> f64 {
+        let base = |epsilon: f64, mu: f64| gaussian_log_delta(epsilon, mu).exp();
+        match release {
+            Release::Gaussian { mu } => base(epsilon, mu),
+            Release::SampledGaussian { rate, mu } => {
+                let ratio = 1.0 + epsilon.exp_m1() / rate;
+                if ratio > 0.0 { rate * base(ratio.ln(), mu) } else { -epsilon.exp_m1() }
+            }
+            Release::SampledLaplace { rate, epsilon: largest } => {
+                let ratio = 1.0 + epsilon.exp_m1() / rate;
+                let base = |e: f64| profile(Release::Laplace { epsilon: largest }, e);
+                if ratio > 0.0 { rate * base(ratio.ln()) } else { -epsilon.exp_m1() }
+            }
+            _ if epsilon < 0.0 => -epsilon.exp_m1() + epsilon.exp() * profile(release, -epsilon),
+            _ => release.log_delta(epsilon).exp(),
+        }
+    }
+
+    /// Exact at grid points, also where the grid ends within the law; `1 - e^epsilon + e^epsilon delta(-epsilon)` reversed.
+    #[test]
+    fn the_profile_at_grid_points_is_the_closed_one_in_both_directions() {
+        let two = 2.0_f64.ln();
+        let step = two / 50.0;
+        for release in [
+            Release::Gaussian { mu: 0.8 },
+            Release::SampledGaussian { rate: 0.3, mu: 1.5 },
+            Release::ReplacedGaussian { rate: 0.3, mu: 1.2 },
+            Release::Laplace { epsilon: two },
+            Release::SampledLaplace { rate: 0.4, epsilon: two },
+            Release::Response { epsilon: two, categories: 5 },
+        ] {
+            let exact = |reversed: bool, epsilon: f64| {
+                if reversed {
+                    -epsilon.exp_m1() + epsilon.exp() * profile(release, -epsilon)
+                } else {
+                    profile(release, epsilon)
+                }
+            };
+            for (reversed, tilt, low, high) in [
+                (false, 0.0, -30_i32, 60_i32),
+                (false, 1.5, -30, -5),
+                (true, 0.0, -30, -5),
+                (true, 1.5, -30, 60),
+            ] {
+                let range = (f64::from(low) * step, f64::from(high) * step);
+                let atoms = Atoms::of(release, reversed);
+                let lattice = Lattice::of(release, reversed, step, range, tilt, &atoms);
+                for k in low..high + 30 {
+                    // Above the grid nothing is known but what has no finite loss.
+                    let wanted = exact(reversed, f64::from(k.min(high)) * step);
+                    let got = lattice.delta(tilt, f64::from(k) * step);
+                    assert!(
+                        (got - wanted).abs() < 1e-14,
+                        "{release:?} {reversed} {tilt} {k}: {got}, not {wanted}"
+                    );
+                }
+                let whole = lattice.delta(tilt, -1e3);
+                assert!((whole - 1.0).abs() < 1e-14, "{release:?} {reversed} {tilt}: {whole}");
+            }
+            let alike = (exact(false, 0.2) - exact(true, 0.2)).abs() < 1e-14;
+            assert_eq!(pair::symmetric(release), alike, "{release:?}");
+        }
+    }
+
+    /// Tilted by 35, a law of unit noise lies around losses of 35.5, where the plain probabilities are below `e^-600`.
+    #[test]
+    fn a_tilt_into_the_far_tail_keeps_the_profile_there() {
+        let release = Release::Gaussian { mu: 1.0 };
+        let atoms = Atoms::of(release, false);
+        let range = atoms.support(35.0, 1e-14);
+        let lattice = Lattice::of(release, false, 0.01, range, 35.0, &atoms);
+        for epsilon in [33.0, 35.0, 36.5] {
+            let got = lattice.delta(35.0, epsilon).ln();
+            let wanted = gaussian_log_delta(epsilon, 1.0);
+            assert!((got - wanted).abs() < 1e-2, "{epsilon}: {got}, not {wanted}");
+        }
+    }
+
+    /// Probabilities 0.2, 0.45, 0.3 of losses 0, ln 2 and 2 ln 2, and 0.05 of an infinite one. By hand the profile is
+    /// `0.05 + 0.3 (1 - e^epsilon / 4) + 0.45 (1 - e^epsilon / 2)` up to ln 2 and without the last term above.
+    #[test]
+    fn epsilon_is_where_the_profile_of_a_law_of_three_losses_comes_down_to_delta() {
+        let two = 2.0_f64.ln();
+        for tilt in [0.0, 2.0] {
+            let mass = vec![0.2, 0.45 * (tilt * two).exp(), 0.3 * (2.0 * tilt * two).exp()];
+            let mut law = Lattice { step: two, first: 0, mass, log_norm: 0.0, infinity: 0.05 };
+            law.normalise();
+            // The moment of what is finite, tilted once more.
+            let moment =
+                0.2 + 0.45 * 2.0 * (tilt * two).exp() + 0.3 * 4.0 * (2.0 * tilt * two).exp();
+            assert!((law.log_moment(1.0) - moment.ln()).abs() < 1e-14, "{tilt}");
+            for e in [0.0, 0.3, two, 1.0, 1.3] {
+                let (first, second) =
+                    ((1.0 - f64::exp(e) / 4.0).max(0.0), (1.0 - f64::exp(e) / 2.0).max(0.0));
+                let delta = 0.05 + 0.3 * first + 0.45 * second;
+                assert!((law.delta(tilt, e) - delta).abs() < 1e-14, "{tilt} {e}");
+                let (epsilon, slope) = law.epsilon(tilt, delta);
+                assert!((epsilon - e).abs() < 3e-6, "{tilt}: {epsilon}, not {e}");
+                if e > 0.0 && (e - two).abs() > 0.1 {
+                    let falls = 0.3 * f64::exp(e) / 4.0
+                        + if e < two { 0.45 * f64::exp(e) / 2.0 } else { 0.0 };
+                    assert!(
+                        (slope * (delta - 0.05) / falls - 1.0).abs() < 1e-5,
+                        "{tilt} {e}: {slope}"
+                    );
+                }
+            }
+            assert!(
+                law.epsilon(tilt, 0.05).0.is_infinite() && law.epsilon(tilt, 0.04).0.is_infinite()
+            );
+            assert!(law.epsilon(tilt, 0.9).0.abs() < 1e-300);
+        }
+    }
+}

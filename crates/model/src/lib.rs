@@ -6,6 +6,7 @@
 //! This crate knows no data sets and no privacy.
 pub mod checkpoint;
 pub mod error;
+pub mod fold;
 pub mod gradient_parts;
 pub mod graph;
 pub mod kernels;

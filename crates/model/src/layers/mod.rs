@@ -119,6 +119,20 @@ impl Layer {
     pub fn output_shape_of(&self, inputs: &[&[usize]]) -> Option<Vec<usize>> {
         self.operation().output_shape(inputs).ok()
     }
+    /// Multiplications by its parameters for one record, whose output has this shape.
+    #[must_use]
+    pub fn multiplications(&self, output: &[usize]) -> u64 {
+        let product =
+            |factors: &[usize]| factors.iter().fold(1_u64, |n, f| n.saturating_mul(*f as u64));
+        match self {
+            Self::Linear(layer) => product(&[layer.inputs, layer.outputs]),
+            // Every weight at every place.
+            Self::Convolution(layer) => product(&[layer.weight_count()])
+                .saturating_mul(product(output.get(1..).unwrap_or_default())),
+            Self::Normalization(_) | Self::BatchNormalization(_) => product(output),
+            _ => 0,
+        }
+    }
     pub(crate) fn operation(&self) -> &dyn Operation {
         match self {
             Self::Linear(layer) => layer,

@@ -235,7 +235,11 @@ refuse("a circle", "reads \"y\", which no node before it makes", [node("Add", "x
 refuse("defined twice", "two values are called \"z\"", [node("Relu", "x", "z"), node("Tanh", "x", "z"), node("Relu", "z", "y")])
 refuse("several outputs", "it has 2 outputs, [\"y\", \"z\"]", [node("Relu", "x", "y"), node("Relu", "x", "z")], outputs=("y", "z"))
 refuse("no input", "does not depend on its input", [node("Identity", "c", "y")], c=numbers(2))
-refuse("grown constants", "grow out of proportion", [node("ConstantOfShape", "s", "c"), node("Add", "x c", "y")], s=i64(1 << 20, 1 << 12))
+refuse("grown constants", "grows out of proportion", [node("ConstantOfShape", "s", "c"), node("Add", "x c", "y")], s=i64(1 << 20, 1 << 12))
+refuse("copied constants", "grows out of proportion", [
+    node("ConstantOfShape", "s", "c0"), *[node("Reshape", f"c{i} s", f"c{i + 1}") for i in range(20)],
+    node("MatMul", "x c20", "y"),
+], s=i64(1 << 8, 1 << 8))
 refuse("grown padding", "too many numbers", [node("Pad", "x p", "y")], p=i64(0, 0, 0, 1 << 31))
 refuse("a window beyond", "its kernel_shape has 1000000", [node("MaxPool", "x", "y", kernel_shape=[1000000])], record=(1, 4))
 refuse("nothing left", "it takes nothing of axis 0", [node("Slice", "x s e a", "y")], s=i64(3), e=i64(3), a=i64(1))
@@ -251,6 +255,12 @@ for key, value in [("location", "weights.bin"), ("offset", "4"), ("length", "16"
     weights.external_data.add(key=key, value=value)
 external = made.SerializeToString().hex()
 cases.append({"name": "external data", "model": external, "error": "its data lie in another file; read the model from its file"})
+names = ["w1", "w2", "w3"]
+made = model([node("MatMul", f"{i} {w}", o) for i, w, o in zip(["x", "a", "b"], names, ["a", "b", "y"])], (2,), {}, 17, "N", ["y"])
+for name in names:
+    made.graph.initializer.add().CopyFrom(weights)
+    made.graph.initializer[-1].name = name
+cases.append({"name": "shared external data", "model": made.SerializeToString().hex(), "error": "its data lie in another file"})
 
 answer = {
     "provenance": {

@@ -207,6 +207,11 @@ fn external_data_are_read_from_the_folder_of_the_model_only() {
         fs::create_dir(folder.join("directory00")).unwrap();
         refused("directory00", "not a file");
     }
+    // The same 16 bytes for three tensors, of a file of 20: at most twice the file is read.
+    let share = cases.iter().find(|c| c.name == "shared external data").unwrap().bytes();
+    fs::write(&model, &share).unwrap();
+    let error = onnx::read(&model, &Options::default()).unwrap_err().to_string();
+    assert_eq!(error, "tensor \"w3\": too many tensors share the same data");
     fs::write(folder.join("weights.bin"), &weights[..19]).unwrap();
     refused("weights.bin", "it needs 16 bytes from byte 4 of \"weights.bin\", which has 19");
 }

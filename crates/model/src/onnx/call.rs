@@ -6,7 +6,6 @@ use super::tensor::{Floats, Integers, Size, Tensor};
 use super::wire::{self, attribute_kind};
 use crate::layers::{Layer, Reshape};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 use std::rc::Rc;
 
 /// Attributes not asked for yet: one that nobody asks for is refused.
@@ -75,7 +74,6 @@ pub(super) struct Call<'b, 'm> {
     pub(super) attributes: Attributes<'m>,
     /// How often each value of the model is read.
     pub(super) uses: &'b HashMap<&'m str, usize>,
-    pub(super) folder: Option<&'b Path>,
 }
 
 impl Call<'_, '_> {
@@ -236,8 +234,14 @@ impl Call<'_, '_> {
                 };
                 Ok(Known::Flow(Flow { dims, ..flow }))
             }
-            Known::Tensor(Tensor::Floats(tensor)) => Ok(floats(dims, tensor.values.clone())),
-            Known::Tensor(Tensor::Integers(tensor)) => Ok(integers(dims, tensor.values.clone())),
+            Known::Tensor(Tensor::Floats(tensor)) => {
+                self.builder.spend(tensor.values.len())?;
+                Ok(floats(dims, tensor.values.clone()))
+            }
+            Known::Tensor(Tensor::Integers(tensor)) => {
+                self.builder.spend(tensor.values.len())?;
+                Ok(integers(dims, tensor.values.clone()))
+            }
         }
     }
 }

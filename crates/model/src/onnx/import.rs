@@ -1,6 +1,6 @@
 //! From a model to a graph, node by node.
 use super::call::{Attributes, Call};
-use super::tensor::{MOST_AXES, Size, Tensor};
+use super::tensor::{Folder, MOST_AXES, Size, Tensor};
 use super::wire::{self, data_type};
 use super::{Error, Model, NEWEST_OPSET, OLDEST_OPSET, Options, operators, shown};
 use crate::layers::{Layer, Read, Scratch};
@@ -28,7 +28,7 @@ pub(super) struct Flow {
 
 /// Numbers of one record in a value, and numbers computed while reading, beyond those of the file.
 const MOST_NUMBERS: usize = 1 << 28;
-const FREE_NUMBERS: usize = 1 << 20;
+const FREE_NUMBERS: u64 = 1 << 20;
 
 /// The graph as far as it is built.
 pub(super) struct Builder {
@@ -39,8 +39,10 @@ pub(super) struct Builder {
     /// Outputs of matrix products to which nothing else has been added and that nothing else reads: where their biases
     /// lie.
     pub(super) without_bias: HashMap<String, Range<usize>>,
-    /// How many more numbers may be computed while reading.
-    room: usize,
+    pub(super) folder: Folder,
+    /// Numbers that may be made while reading, for those in the file, and those made.
+    room: u64,
+    made: u64,
 }
 
 pub(super) fn import(
@@ -64,7 +66,9 @@ pub(super) fn import(
         opset,
         records,
         without_bias: HashMap::new(),
-        room: size.saturating_mul(4).saturating_add(FREE_NUMBERS),
+        folder: Folder::new(folder),
+        room: (size as u64).saturating_mul(4).saturating_add(FREE_NUMBERS),
+        made: 0,
     };
     let mut known: HashMap<&str, Known> = HashMap::new();
     known.insert(input, Known::Flow(Flow { value: Value::INPUT, dims }));
@@ -84,7 +88,7 @@ pub(super) fn import(
             if let Some(message) = tensor
                 && !known.contains_key(name.as_str())
             {
-                known.insert(name, Known::Tensor(Tensor::decode(message, folder)?));
+                known.insert(name, Known::Tensor(Tensor::decode(message, &builder.folder)?));
             }
             if name.is_empty() {
                 inputs.push(None);
@@ -110,7 +114,6 @@ pub(super) fn import(
             inputs,
             attributes: Attributes::new(node).map_err(&fail)?,
             uses: &order.uses,
-            folder,
         };
         let outputs = call.run(operator).map_err(&fail)?;
         for (name, value) in node.output.iter().zip(outputs.iter()) {
@@ -327,6 +330,7 @@ impl Builder {
             let needed = layer.parameter_count();
             return Err(format!("it needs {needed} parameters, it has {}", parameters.len()));
         }
+        self.spend(parameters.len())?;
         if let Some(at) = parameters.iter().position(|p| !p.is_finite()) {
             return Err(format!("its parameter {at} is {}, not a finite number", parameters[at]));
         }
@@ -374,12 +378,13 @@ impl Builder {
         }
         Ok((shape, output))
     }
-    /// Makes room for numbers computed while reading.
+    /// Counts numbers made while reading.
     pub(super) fn spend(&mut self, numbers: usize) -> Result<(), String> {
-        self.room = self
-            .room
-            .checked_sub(numbers)
-            .ok_or("constants computed from constants grow out of proportion to the file")?;
+        self.made = self.made.saturating_add(numbers as u64);
+        // A number is 4 bytes or more.
+        if self.made > self.room.saturating_add(self.folder.bytes_read()) {
+            return Err("what is made of its constants grows out of proportion to the file".into());
+        }
         Ok(())
     }
     pub(super) const fn records_size(&self) -> Size {

@@ -1,8 +1,10 @@
 //! Tensors that a file holds: numbers in it, or in files beside it.
 use super::wire::{self, data_type};
 use super::{Error, shown};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
 /// More axes than any model has.
@@ -43,14 +45,14 @@ pub(super) enum Tensor {
     Integers(Rc<Integers>),
 }
 impl Tensor {
-    /// The tensor that a message holds; `folder` is where files beside the model lie.
-    pub(super) fn decode(message: &wire::Tensor, folder: Option<&Path>) -> Result<Self, Error> {
+    /// The tensor that a message holds.
+    pub(super) fn decode(message: &wire::Tensor, folder: &Folder) -> Result<Self, Error> {
         let name = || shown(&message.name);
         decode(message, folder).map_err(|what| Error::Tensor { name: name(), what })
     }
 }
 
-fn decode(message: &wire::Tensor, folder: Option<&Path>) -> Result<Tensor, String> {
+fn decode(message: &wire::Tensor, folder: &Folder) -> Result<Tensor, String> {
     let (dims, count) = dims_of(&message.dims)?;
     if message.segment.is_some() {
         return Err("it is stored in segments, which no current exporter writes".into());
@@ -72,7 +74,7 @@ fn decode(message: &wire::Tensor, folder: Option<&Path>) -> Result<Tensor, Strin
     let raw: Option<&[u8]> = match message.data_location {
         0 => message.raw_data.as_deref(),
         1 => {
-            read = read_external(&message.external_data, folder, needed)?;
+            read = folder.read(&message.external_data, needed)?;
             Some(&read)
         }
         other => return Err(format!("its data lie at a place of unknown kind {other}")),
@@ -139,57 +141,88 @@ pub(super) fn dims_of(dims: &[i64]) -> Result<(Vec<usize>, usize), String> {
     Ok((sizes, count))
 }
 
-/// Part of a file in the model's folder or below, however the path is spelt and wherever links lead.
-fn read_external(
-    entries: &[wire::Entry],
-    folder: Option<&Path>,
-    needed: usize,
-) -> Result<Vec<u8>, String> {
-    let folder = folder.ok_or("its data lie in another file; read the model from its file")?;
-    let (mut location, mut offset, mut length) = (None, 0_u64, None);
-    for wire::Entry { key, value } in entries {
-        let number = || {
-            value.parse::<u64>().map_err(|_| format!("its {} {:?} is no number", key, shown(value)))
-        };
-        match key.as_str() {
-            "location" => location = Some(value),
-            "offset" => offset = number()?,
-            "length" => length = Some(number()?),
-            _ => {}
+/// Where data files lie, and what was read from them.
+#[derive(Debug)]
+pub(super) struct Folder {
+    /// `None`: there are none.
+    path: Option<PathBuf>,
+    /// Bytes read, and the files with their sizes.
+    taken: RefCell<(u64, BTreeMap<PathBuf, u64>)>,
+}
+impl Folder {
+    pub(super) fn new(path: Option<&Path>) -> Self {
+        Self { path: path.map(Path::to_owned), taken: RefCell::default() }
+    }
+    /// Bytes read so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.taken.borrow().0
+    }
+    /// Counts bytes to be read. Tensors may share data, but not so often that a small model fills the memory.
+    fn take(&self, path: &Path, size: u64, needed: u64) -> Result<(), String> {
+        let (read, files) = &mut *self.taken.borrow_mut();
+        files.insert(path.to_owned(), size);
+        *read = read.saturating_add(needed);
+        if *read
+            > files.values().fold(0_u64, |sum, size| sum.saturating_add(*size)).saturating_mul(2)
+        {
+            return Err("too many tensors share the same data".into());
         }
+        Ok(())
     }
-    let location = location.ok_or("its data lie in another file, which is not named")?;
-    let place = shown(location);
-    if length.is_some_and(|length| length != needed as u64) {
-        return Err(format!(
-            "its shape needs {needed} bytes, the entry for {place:?} has another length"
-        ));
+    /// Part of a file in the model's folder or below, however the path is spelt and wherever links lead.
+    fn read(&self, entries: &[wire::Entry], needed: usize) -> Result<Vec<u8>, String> {
+        let folder = self
+            .path
+            .as_deref()
+            .ok_or("its data lie in another file; read the model from its file")?;
+        let (mut location, mut offset, mut length) = (None, 0_u64, None);
+        for wire::Entry { key, value } in entries {
+            let number = || {
+                value
+                    .parse::<u64>()
+                    .map_err(|_| format!("its {} {:?} is no number", key, shown(value)))
+            };
+            match key.as_str() {
+                "location" => location = Some(value),
+                "offset" => offset = number()?,
+                "length" => length = Some(number()?),
+                _ => {}
+            }
+        }
+        let location = location.ok_or("its data lie in another file, which is not named")?;
+        let place = shown(location);
+        if length.is_some_and(|length| length != needed as u64) {
+            return Err(format!(
+                "its shape needs {needed} bytes, the entry for {place:?} has another length"
+            ));
+        }
+        let path = Path::new(location);
+        if !path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
+            return Err(format!("its data may only lie in the model's folder, not in {place:?}"));
+        }
+        let failed = |e: std::io::Error| format!("its data in {place:?}: {e}");
+        let folder = folder.canonicalize().map_err(failed)?;
+        let path = folder.join(path).canonicalize().map_err(failed)?;
+        if !path.starts_with(&folder) {
+            return Err(format!(
+                "its data may only lie in the model's folder; {place:?} links elsewhere"
+            ));
+        }
+        // A pipe or a device could keep us waiting.
+        if !path.metadata().map_err(failed)?.is_file() {
+            return Err(format!("its data in {place:?}: not a file"));
+        }
+        let mut file = std::fs::File::open(&path).map_err(failed)?;
+        let there = file.metadata().map_err(failed)?.len();
+        if offset.checked_add(needed as u64).is_none_or(|end| end > there) {
+            return Err(format!(
+                "it needs {needed} bytes from byte {offset} of {place:?}, which has {there}"
+            ));
+        }
+        self.take(&path, there, needed as u64)?;
+        file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        let mut bytes = vec![0; needed];
+        file.read_exact(&mut bytes).map_err(failed)?;
+        Ok(bytes)
     }
-    let path = Path::new(location);
-    if !path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir)) {
-        return Err(format!("its data may only lie in the model's folder, not in {place:?}"));
-    }
-    let failed = |e: std::io::Error| format!("its data in {place:?}: {e}");
-    let folder = folder.canonicalize().map_err(failed)?;
-    let path = folder.join(path).canonicalize().map_err(failed)?;
-    if !path.starts_with(&folder) {
-        return Err(format!(
-            "its data may only lie in the model's folder; {place:?} links elsewhere"
-        ));
-    }
-    // A pipe or a device could keep us waiting.
-    if !path.metadata().map_err(failed)?.is_file() {
-        return Err(format!("its data in {place:?}: not a file"));
-    }
-    let mut file = std::fs::File::open(&path).map_err(failed)?;
-    let there = file.metadata().map_err(failed)?.len();
-    if offset.checked_add(needed as u64).is_none_or(|end| end > there) {
-        return Err(format!(
-            "it needs {needed} bytes from byte {offset} of {place:?}, which has {there}"
-        ));
-    }
-    file.seek(SeekFrom::Start(offset)).map_err(failed)?;
-    let mut bytes = vec![0; needed];
-    file.read_exact(&mut bytes).map_err(failed)?;
-    Ok(bytes)
 }

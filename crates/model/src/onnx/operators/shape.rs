@@ -25,10 +25,9 @@ pub(super) fn dropout(call: &mut Call<'_, '_>) -> Outputs {
 }
 
 pub(super) fn constant(call: &mut Call<'_, '_>) -> Outputs {
-    let folder = call.folder;
     let attributes = &mut call.attributes;
     if let Some(tensor) = attributes.tensor("value")? {
-        let tensor = Tensor::decode(tensor, folder).map_err(|e| e.to_string())?;
+        let tensor = Tensor::decode(tensor, &call.builder.folder).map_err(|e| e.to_string())?;
         return Ok(one(Known::Tensor(tensor)));
     }
     if let Some(number) = attributes.float("value_float")? {
@@ -54,7 +53,7 @@ pub(super) fn constant_of_shape(call: &mut Call<'_, '_>) -> Outputs {
     call.builder.spend(count)?;
     let value = match call.attributes.tensor("value")? {
         None => return Ok(one(floats(dims, vec![0.0; count]))),
-        Some(tensor) => Tensor::decode(tensor, call.folder).map_err(|e| e.to_string())?,
+        Some(tensor) => Tensor::decode(tensor, &call.builder.folder).map_err(|e| e.to_string())?,
     };
     match value {
         Tensor::Floats(tensor) if tensor.values.len() == 1 => {

@@ -20,10 +20,10 @@ pub(crate) enum Account {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Common {
     /// Poisson inclusion probability: expected batch size over records
-    #[arg(long, value_name = "Q", value_parser = sampling_rate)]
+    #[arg(long, value_name = "Q", value_parser = sampling_rate, allow_negative_numbers = true)]
     sampling_rate: SamplingRate,
     /// Failure probability
-    #[arg(long, value_name = "DELTA", value_parser = delta)]
+    #[arg(long, value_name = "DELTA", value_parser = delta, allow_negative_numbers = true)]
     delta: Delta,
     /// Neighbouring data sets
     #[arg(long, value_enum, default_value_t = RelationName::AddRemove)]
@@ -38,10 +38,10 @@ pub(crate) struct Common {
 #[derive(Debug, clap::Args)]
 pub(crate) struct OfSteps {
     /// Noise standard deviation over clipping norm
-    #[arg(long, value_name = "Z", value_parser = noise_multiplier)]
+    #[arg(long, value_name = "Z", value_parser = noise_multiplier, allow_negative_numbers = true)]
     noise_multiplier: NoiseMultiplier,
     /// Steps
-    #[arg(long, value_name = "T", value_parser = any_steps)]
+    #[arg(long, value_name = "T", value_parser = any_steps, allow_negative_numbers = true)]
     steps: u64,
     #[command(flatten)]
     common: Common,
@@ -49,10 +49,10 @@ pub(crate) struct OfSteps {
 #[derive(Debug, clap::Args)]
 pub(crate) struct OfNoise {
     /// Largest allowed epsilon, nats
-    #[arg(long, value_name = "EPSILON", value_parser = epsilon)]
+    #[arg(long, value_name = "EPSILON", value_parser = epsilon, allow_negative_numbers = true)]
     epsilon: Epsilon,
     /// Steps
-    #[arg(long, value_name = "T", value_parser = some_steps)]
+    #[arg(long, value_name = "T", value_parser = some_steps, allow_negative_numbers = true)]
     steps: u64,
     #[command(flatten)]
     common: Common,
@@ -60,10 +60,10 @@ pub(crate) struct OfNoise {
 #[derive(Debug, clap::Args)]
 pub(crate) struct OfBudget {
     /// Largest allowed epsilon, nats
-    #[arg(long, value_name = "EPSILON", value_parser = epsilon)]
+    #[arg(long, value_name = "EPSILON", value_parser = epsilon, allow_negative_numbers = true)]
     epsilon: Epsilon,
     /// Noise standard deviation over clipping norm
-    #[arg(long, value_name = "Z", value_parser = noise_multiplier)]
+    #[arg(long, value_name = "Z", value_parser = noise_multiplier, allow_negative_numbers = true)]
     noise_multiplier: NoiseMultiplier,
     #[command(flatten)]
     common: Common,

@@ -52,7 +52,7 @@ pub(crate) struct Randomize {
     /// A study file, or a file with a `dataset` table alone
     study: PathBuf,
     /// Loss of one feature, nats; a record's loss is the sum over its features
-    #[arg(long, value_name = "EPSILON", value_parser = epsilon)]
+    #[arg(long, value_name = "EPSILON", value_parser = epsilon, allow_negative_numbers = true)]
     epsilon_per_feature: Epsilon,
     /// Draw the noise from this seed, for experiments; left out, it comes from the operating system
     #[arg(long)]

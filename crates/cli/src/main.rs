@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 /// How much does differential privacy protect the records behind a model, and what does it cost?
 #[derive(Debug, Parser)]
-#[command(name = "dosimeter", version, about, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "dosimeter", version, disable_help_subcommand = true, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -197,6 +197,30 @@ pub fn affine(values: &[f32], factor: f32, constant: f32, out: &mut [f32]) {
     );
 }
 
+/// `out += factor x + other_factor y + constant`.
+///
+/// # Panics
+/// If the lengths differ.
+pub fn add_affine(
+    values: &[f32],
+    factor: f32,
+    others: &[f32],
+    other_factor: f32,
+    constant: f32,
+    out: &mut [f32],
+) {
+    assert!(values.len() == out.len() && others.len() == out.len());
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let out = out;
+            for ((o, x), y) in out.iter_mut().zip(values).zip(others) {
+                *o += x.mul_add(factor, y.mul_add(other_factor, constant));
+            }
+        },
+    );
+}
+
 const LANES: usize = 16;
 
 #[inline(always)]

@@ -11,7 +11,7 @@ mod reduction;
 mod row_sum;
 
 pub use elementwise::{
-    affine, axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale, sigmoid,
+    add_affine, affine, axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale, sigmoid,
     sigmoid_gradient, softmax_rows, tanh, tanh_gradient,
 };
 pub(crate) use elementwise::{exp_of, sigmoid_of};

@@ -174,9 +174,7 @@ impl Operation for Normalization {
             if write == Write::Overwrite {
                 out.fill(0.0);
             }
-            for ((o, x), h) in out.iter_mut().zip(input).zip(&*scaled) {
-                *o += x.mul_add(slope, h.mul_add(inverse as f32, level));
-            }
+            kernels::add_affine(input, slope, scaled, inverse as f32, level, out);
         }
     }
     fn parameter_gradient(

@@ -162,7 +162,7 @@ fn of_table(error: Error) -> Failure {
 }
 
 /// Writes a file whole or not at all.
-fn write(
+pub(crate) fn write(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Failure> {

@@ -2,6 +2,7 @@
 mod account;
 mod data;
 mod list;
+mod model;
 mod output;
 mod progress;
 mod reference;
@@ -41,6 +42,9 @@ enum Command {
     /// Generate, inspect or randomize data
     #[command(subcommand)]
     Data(data::Data),
+    /// Inspect, run or convert a network
+    #[command(subcommand)]
+    Model(model::Model),
     /// Write the reference pages
     #[command(hide = true)]
     GenerateReference(reference::GenerateReference),
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         Command::Trace(command) => command.run(),
         Command::Account(command) => command.run(),
         Command::Data(command) => command.run(),
+        Command::Model(command) => command.run(),
         Command::GenerateReference(command) => command.run(),
     };
     result.unwrap_or_else(Failure::report)

@@ -62,6 +62,7 @@ fn hint(error: &Error) -> Option<String> {
         Error::Study(_) => {
             "docs/reference/study-file.md lists every field; `dosimeter plan` checks a file without running it"
         }
+        Error::Model { .. } => "docs/guide/networks-from-elsewhere.md says what a model may hold",
         Error::Data(_) => "`dosimeter data inspect STUDY.toml` loads the data alone",
         Error::Locked { .. } => "wait for the other run, or give another --out",
         Error::OtherStudy { .. } => {

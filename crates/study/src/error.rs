@@ -122,6 +122,14 @@ pub enum Error {
     /// A network that cannot be written.
     #[error("encoding a network: {0}")]
     Network(#[from] dosimeter_model::Error),
+    /// A network from elsewhere that cannot be read, run or written.
+    #[error("{}: {what}", path.display())]
+    Model {
+        /// The file.
+        path: PathBuf,
+        /// What was needed and what was there.
+        what: String,
+    },
     /// An artifact whose header cannot be read.
     #[error("decoding an artifact: {0}")]
     Decode(serde_json::Error),

@@ -8,6 +8,7 @@ pub mod error;
 pub mod file;
 mod judge;
 pub mod list;
+pub mod models;
 mod packed;
 pub mod plan;
 pub mod report;

@@ -1,0 +1,195 @@
+//! `dosimeter model`.
+use crate::data::write;
+use crate::output::{Failure, print, print_json, print_table};
+use dosimeter_study::Error;
+use dosimeter_study::models::{self, Change, Facts, Part, Preparation, Ran};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Inspect, run or convert a network: an ONNX model, or a checkpoint of this project.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Model {
+    /// Say what a network is made of and whether it can be trained with DP
+    Inspect(Inspect),
+    /// Run a network on the data of a study file
+    Run(Run),
+    /// Write a network as an ONNX model, or as a checkpoint
+    Export(Export),
+}
+#[derive(Debug, clap::Args)]
+struct Source {
+    /// The network
+    model: PathBuf,
+    /// Shape of a record, where an ONNX model leaves it open: 3,224,224
+    #[arg(long, value_name = "SIDES", value_delimiter = ',')]
+    shape: Option<Vec<usize>>,
+    /// Value of an ONNX model that is to be the output, by its name there; its only output if left out
+    #[arg(long, value_name = "NAME")]
+    output: Option<String>,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Inspect {
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    source: Source,
+    /// A study file, or a file with a `dataset` table alone
+    study: PathBuf,
+    /// Subtracted from the data, which lie in [0, 1]: one number, or one for each channel
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
+    mean: Vec<f32>,
+    /// By which the data are divided afterwards
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = above_zero)]
+    deviation: Vec<f32>,
+    /// File to write each record's outputs to, as CSV
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    source: Source,
+    /// File to write: an ONNX model if it ends in .onnx, else a checkpoint
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Fold batch normalizations into the layers before them
+    #[arg(long, conflicts_with = "group_normalization")]
+    fold: bool,
+    /// Put group normalizations of so many groups in the place of batch normalizations; they are to be trained
+    #[arg(long, value_name = "GROUPS")]
+    group_normalization: Option<usize>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Source {
+    fn part(&self) -> Part {
+        Part { input: self.shape.clone(), output: self.output.clone() }
+    }
+}
+
+impl Model {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Inspect(i) => {
+                let network = models::load(&i.source.model, &i.source.part())?;
+                show(&models::facts(&network), i.json)?;
+            }
+            Self::Run(r) => {
+                let ran = r.run()?;
+                if r.json {
+                    print_json(&ran)?;
+                } else {
+                    let mut text = format!("records   {}\noutputs   {}", ran.records, ran.outputs);
+                    if let Some(accuracy) = ran.accuracy {
+                        text.push_str(&format!("\naccuracy  {accuracy:.4}"));
+                    }
+                    if ran.channels_last {
+                        text.push_str("\nimages were turned to have their channels last");
+                    }
+                    print(&text)?;
+                }
+            }
+            Self::Export(e) => {
+                let network = models::load(&e.source.model, &e.source.part())?;
+                let change = match e.group_normalization {
+                    Some(groups) => Change::Groups(groups),
+                    None if e.fold => Change::Fold,
+                    None => Change::None,
+                };
+                let as_onnx = e.out.extension().is_some_and(|x| x.eq_ignore_ascii_case("onnx"));
+                let (network, bytes) = models::export(&e.source.model, &network, change, as_onnx)?;
+                write(&e.out, |out| out.write_all(&bytes))?;
+                show(&models::facts(&network), e.json)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Run {
+    fn run(&self) -> Result<Ran, Failure> {
+        let part = self.source.part();
+        let preparation =
+            Preparation { means: self.mean.clone(), deviations: self.deviation.clone() };
+        let (model, study): (&Path, &Path) = (&self.source.model, &self.study);
+        let Some(file) = &self.out else {
+            return Ok(models::run(model, &part, study, &preparation, None)?);
+        };
+        let mut result: Option<Result<Ran, Error>> = None;
+        let written = write(file, |out| {
+            let ran = models::run(model, &part, study, &preparation, Some(out));
+            let failed = ran.is_err();
+            result = Some(ran);
+            if failed { Err(std::io::Error::other("the network was not run")) } else { Ok(()) }
+        });
+        match (result, written) {
+            (Some(Ok(ran)), Ok(())) => Ok(ran),
+            (Some(Err(error)), _) => Err(error.into()),
+            // The file could not be made or finished.
+            (_, Err(failure)) => Err(failure),
+            (None, Ok(())) => Err(Error::Stopped.into()),
+        }
+    }
+}
+
+fn above_zero(text: &str) -> Result<f32, String> {
+    let number: f32 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    if number > 0.0 && number.is_finite() {
+        Ok(number)
+    } else {
+        Err(format!("needs finite numbers above 0, got {text}"))
+    }
+}
+
+fn show(facts: &Facts, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(facts);
+    }
+    let mut text = facts.format.to_owned();
+    if let Some(opset) = facts.opset {
+        text.push_str(&format!(" opset {opset}"));
+    }
+    if let Some(producer) = facts.producer.as_ref().filter(|p| !p.is_empty()) {
+        text.push_str(&format!(" by {}", producer.escape_debug()));
+    }
+    text.push_str(&format!(
+        "\ninput            {:?}\noutput           {:?}\nparameters       {}\nmultiplications  {} per record\n",
+        facts.input, facts.output, facts.parameters, facts.multiplications
+    ));
+    text.push_str(match facts.trainable {
+        true => "DP training      possible: the gradient of each record can be clipped\n",
+        false => "DP training      not as it is\n",
+    });
+    for remark in &facts.remarks {
+        text.push_str(&format!("note: {remark}\n"));
+    }
+    print(&text)?;
+    let reads = |reads: &[Option<usize>]| {
+        let one = |r: &Option<usize>| r.map_or_else(|| "input".to_owned(), |r| r.to_string());
+        reads.iter().map(one).collect::<Vec<_>>().join(" ")
+    };
+    let rows = facts.layers.iter().enumerate().map(|(i, layer)| {
+        vec![
+            i.to_string(),
+            layer.kind.to_owned(),
+            reads(&layer.reads),
+            format!("{:?}", layer.shape),
+            layer.parameters.to_string(),
+            layer.multiplications.to_string(),
+            layer.name.chars().take(40).collect::<String>().escape_debug().to_string(),
+        ]
+    });
+    let header = ["", "layer", "reads", "shape", "parameters", "multiplications", "name"];
+    print_table(&header, &[0, 4, 5], rows.collect())
+}

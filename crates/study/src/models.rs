@@ -1,0 +1,365 @@
+//! Networks from elsewhere without a study: inspect, run on a data set, convert.
+use crate::{Error, tables};
+use dosimeter_data::{ColumnKind, Dataset};
+use dosimeter_model::onnx::{self, Options};
+use dosimeter_model::{Activation, Graph, Layer, RECORD_BLOCK, Rows, Value, Workspace};
+use serde::Serialize;
+use std::io::Write;
+use std::path::Path;
+
+/// How checkpoints of this project begin.
+const CHECKPOINT: &[u8] = b"dosimeter net ";
+
+/// A network and where it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// The function.
+    pub graph: Graph,
+    /// What the file calls each value; empty for a checkpoint.
+    names: Vec<String>,
+    format: &'static str,
+    producer: Option<String>,
+    opset: Option<i64>,
+    records: Option<usize>,
+}
+/// Which part of a file is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Shape of a record, where an ONNX model leaves it open.
+    pub input: Option<Vec<usize>>,
+    /// Name of the value in an ONNX model that is to be the output.
+    pub output: Option<String>,
+}
+
+/// Reads an ONNX model or a checkpoint of this project, by its content.
+///
+/// # Errors
+/// [`Error::Model`] or [`Error::Disk`].
+pub fn load(path: &Path, part: &Part) -> Result<Network, Error> {
+    let failed = |what: String| Error::Model { path: path.to_owned(), what };
+    let disk = |source| Error::Disk { path: path.to_owned(), source };
+    let mut start = Vec::new();
+    let file = std::fs::File::open(path).map_err(disk)?;
+    let mut first = std::io::Read::take(file, CHECKPOINT.len() as u64);
+    std::io::Read::read_to_end(&mut first, &mut start).map_err(disk)?;
+    if start == CHECKPOINT {
+        let bytes = std::fs::read(path).map_err(disk)?;
+        let graph = Graph::from_bytes(&bytes).map_err(|e| failed(e.to_string()))?;
+        if part != &Part::default() {
+            return Err(failed("a checkpoint has one shape and one output".to_owned()));
+        }
+        let (names, format) = (Vec::new(), "checkpoint");
+        return Ok(Network { graph, names, format, producer: None, opset: None, records: None });
+    }
+    let mut options = Options::default();
+    options.input.clone_from(&part.input);
+    options.output.clone_from(&part.output);
+    let model = onnx::read(path, &options).map_err(|e| failed(e.to_string()))?;
+    Ok(Network {
+        graph: model.graph,
+        names: model.names,
+        format: "onnx",
+        producer: Some(model.producer),
+        opset: Some(model.opset),
+        records: model.records,
+    })
+}
+
+/// What a network is made of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Facts {
+    /// `onnx` or `checkpoint`.
+    pub format: &'static str,
+    /// What wrote the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub producer: Option<String>,
+    /// Operators of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opset: Option<i64>,
+    /// Records at once for which the model was made, if not any number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub made_for_records: Option<usize>,
+    /// Shape of one record.
+    pub input: Vec<usize>,
+    /// Shape of its output.
+    pub output: Vec<usize>,
+    /// Numbers that training moves.
+    pub parameters: usize,
+    /// Multiplications by parameters for one record.
+    pub multiplications: u64,
+    /// In order.
+    pub layers: Vec<LayerFacts>,
+    /// Whether the gradient of each record can be clipped, so that DP training is possible.
+    pub trainable: bool,
+    /// What stands in the way of training, or is to be known before.
+    pub remarks: Vec<String>,
+}
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LayerFacts {
+    /// What the file calls its output.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// What it does.
+    pub kind: &'static str,
+    /// Positions of the layers it reads; absent for the network's input.
+    pub reads: Vec<Option<usize>>,
+    /// Of one record's output.
+    pub shape: Vec<usize>,
+    /// Numbers that training moves.
+    pub parameters: usize,
+    /// Multiplications by them for one record.
+    pub multiplications: u64,
+}
+
+/// What a network is made of, and what training can do with it.
+#[must_use]
+pub fn facts(network: &Network) -> Facts {
+    let graph = &network.graph;
+    let mut layers = Vec::with_capacity(graph.nodes().len());
+    let mut value = Value::INPUT;
+    let mut shapes: Vec<Vec<usize>> = vec![graph.shape(value).to_vec()];
+    for (i, node) in graph.nodes().iter().enumerate() {
+        let inputs: Vec<&[usize]> = node.inputs.iter().map(|v| graph.shape(*v)).collect();
+        let shape = node.layer.output_shape_of(&inputs).unwrap_or_default();
+        layers.push(LayerFacts {
+            name: network.names.get(i + 1).cloned().unwrap_or_default(),
+            kind: node.layer.name(),
+            reads: node.inputs.iter().map(|v| v.position().checked_sub(1)).collect(),
+            parameters: node.layer.parameter_count(),
+            multiplications: node.layer.multiplications(&shape),
+            shape: shape.clone(),
+        });
+        shapes.push(shape);
+    }
+    value = graph.output();
+    let multiplications = layers.iter().fold(0_u64, |n, l| n.saturating_add(l.multiplications));
+    let (trainable, remarks) = training(graph);
+    Facts {
+        format: network.format,
+        producer: network.producer.clone(),
+        opset: network.opset,
+        made_for_records: network.records,
+        input: shapes.swap_remove(0),
+        output: graph.shape(value).to_vec(),
+        parameters: graph.parameters().len(),
+        multiplications,
+        layers,
+        trainable,
+        remarks,
+    }
+}
+
+fn training(graph: &Graph) -> (bool, Vec<String>) {
+    let mut remarks = Vec::new();
+    let normalizations =
+        graph.nodes().iter().filter(|n| matches!(n.layer, Layer::BatchNormalization(_))).count();
+    if normalizations > 0 {
+        remarks.push(format!(
+            "{normalizations} batch normalizations: a record's gradient would depend on the others of its batch; fold them \
+             (`model export --fold`) or replace them (`--group-normalization`)"
+        ));
+    }
+    if graph.parameters().is_empty() {
+        remarks.push("no parameters: there is nothing to train".to_owned());
+    }
+    let last = graph.nodes().last().map(|n| &n.layer);
+    let softmax = matches!(last, Some(Layer::Softmax(_) | Layer::Activation(Activation::Softmax)));
+    if softmax {
+        remarks.push(
+            "the last layer is a softmax, which the cross-entropy of training contains: take the value before it \
+             (`--output`)"
+                .to_owned(),
+        );
+    }
+    (normalizations == 0 && !graph.parameters().is_empty(), remarks)
+}
+
+/// What is done to the numbers of a data set before a network reads them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Preparation {
+    /// Subtracted: none, one, or one for each channel.
+    pub means: Vec<f32>,
+    /// By which is divided afterwards: none, one, or one for each channel.
+    pub deviations: Vec<f32>,
+}
+/// What a network made of a data set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ran {
+    /// Records.
+    pub records: usize,
+    /// Numbers per record.
+    pub outputs: usize,
+    /// Share of records whose largest output is that of their class, if there is an output for each class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+    /// Whether images were turned to have their channels last, as the network has them.
+    pub channels_last: bool,
+}
+
+/// Runs a network on the data of a study file, and writes every record's number, class and outputs as CSV.
+///
+/// # Errors
+/// Of the data, [`Error::Model`] if the network does not read them, or what the writer says.
+pub fn run(
+    path: &Path,
+    part: &Part,
+    study_file: &Path,
+    preparation: &Preparation,
+    mut table: Option<&mut dyn Write>,
+) -> Result<Ran, Error> {
+    let failed = |what: String| Error::Model { path: path.to_owned(), what };
+    let dataset = tables::load(study_file)?;
+    let image = image_shape(&dataset);
+    let network = match load(path, part) {
+        Ok(network) => network,
+        // A model that takes images of any size takes those at hand.
+        Err(error) => match image {
+            Some(shape) if part.input.is_none() => {
+                let part = Part { input: Some(shape.to_vec()), ..part.clone() };
+                load(path, &part).map_err(|_| error)?
+            }
+            _ => return Err(error),
+        },
+    };
+    let graph = &network.graph;
+    if graph.inputs() != dataset.width() {
+        let (needed, got) = (graph.shape(Value::INPUT), dataset.width());
+        return Err(failed(format!(
+            "it takes records of shape {needed:?}, the data have {got} numbers"
+        )));
+    }
+    let channels = image.map_or(1, |[channels, ..]| channels);
+    for numbers in [&preparation.means, &preparation.deviations] {
+        if numbers.len() > 1 && numbers.len() != channels {
+            return Err(failed(format!(
+                "{channels} channels need as many means and deviations, got {}",
+                numbers.len()
+            )));
+        }
+    }
+    let turned = image.filter(|[c, h, w]| {
+        graph.shape(Value::INPUT) == [*h, *w, *c] && graph.shape(Value::INPUT) != [*c, *h, *w]
+    });
+    let area = dataset.width() / channels;
+    let of_channel = |numbers: &[f32], channel: usize, none: f32| match numbers {
+        [] => none,
+        [one] => *one,
+        several => several[channel],
+    };
+    let width = graph.inputs();
+    let outputs = graph.outputs();
+    let (mut workspace, mut values, mut row) = (Workspace::new(), Vec::new(), Vec::new());
+    let mut right = 0_usize;
+    let disk = |source| Error::Disk { path: path.to_owned(), source };
+    if let Some(table) = &mut table {
+        write_head(outputs, table).map_err(disk)?;
+    }
+    for start in (0..dataset.len()).step_by(RECORD_BLOCK) {
+        values.clear();
+        let block = start..(start + RECORD_BLOCK).min(dataset.len());
+        for record in block.clone() {
+            row.clear();
+            dataset.inputs.append_row(record, &mut row);
+            for (channel, numbers) in row.chunks_exact_mut(area).enumerate() {
+                let mean = of_channel(&preparation.means, channel, 0.0);
+                let deviation = of_channel(&preparation.deviations, channel, 1.0);
+                for number in numbers {
+                    *number = (*number - mean) / deviation;
+                }
+            }
+            match turned {
+                Some(_) => {
+                    values.extend((0..width).map(|i| row[i % channels * area + i / channels]))
+                }
+                None => values.extend_from_slice(&row),
+            }
+        }
+        let rows = Rows::Dense { width, values: &values };
+        let given = graph.forward(&rows, &mut workspace)?;
+        for (record, outputs) in block.zip(given.chunks_exact(outputs)) {
+            let class = dataset.labels[record] as usize;
+            let best = (0..outputs.len()).max_by(|a, b| outputs[*a].total_cmp(&outputs[*b]));
+            right += usize::from(best == Some(class));
+            if let Some(table) = &mut table {
+                let name = dataset.class_names.get(class).map_or("", String::as_str);
+                write_outputs(record, name, outputs, table).map_err(disk)?;
+            }
+        }
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a share of records")]
+    let accuracy = right as f64 / dataset.len().max(1) as f64;
+    Ok(Ran {
+        records: dataset.len(),
+        outputs,
+        accuracy: (outputs == dataset.classes && outputs > 1).then_some(accuracy),
+        channels_last: turned.is_some(),
+    })
+}
+
+/// `[channels, height, width]` if a record is an image.
+fn image_shape(dataset: &Dataset) -> Option<[usize; 3]> {
+    match dataset.columns.as_slice() {
+        [column] => match column.kind {
+            ColumnKind::Image { shape } => Some(shape),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What becomes of batch normalizations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Change {
+    /// They stay.
+    #[default]
+    None,
+    /// They are folded into the layers before them.
+    Fold,
+    /// Group normalizations with so many groups take their place.
+    Groups(usize),
+}
+
+/// Writes a network as an ONNX model, or as a checkpoint.
+///
+/// # Errors
+/// [`Error::Model`] if it cannot be written so, or what the writer says.
+pub fn export(
+    path: &Path,
+    network: &Network,
+    change: Change,
+    as_onnx: bool,
+) -> Result<(Network, Vec<u8>), Error> {
+    let failed = |what: String| Error::Model { path: path.to_owned(), what };
+    let graph = match change {
+        Change::None => network.graph.clone(),
+        Change::Fold => network.graph.fold_batch_normalization()?,
+        Change::Groups(groups) => network.graph.replace_batch_normalization(groups)?,
+    };
+    let bytes = if as_onnx {
+        onnx::write(&graph).map_err(|e| failed(e.to_string()))?
+    } else {
+        graph.to_bytes()?
+    };
+    Ok((Network { graph, names: Vec::new(), ..network.clone() }, bytes))
+}
+
+fn write_head(outputs: usize, out: &mut dyn Write) -> std::io::Result<()> {
+    write!(out, "record,class")?;
+    for i in 0..outputs {
+        write!(out, ",output_{i}")?;
+    }
+    writeln!(out)
+}
+fn write_outputs(
+    record: usize,
+    class: &str,
+    outputs: &[f32],
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    write!(out, "{record},\"{}\"", class.replace('"', "\"\""))?;
+    for output in outputs {
+        write!(out, ",{output}")?;
+    }
+    writeln!(out)
+}

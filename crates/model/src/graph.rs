@@ -181,6 +181,21 @@ impl Graph {
             Some((range, weights))
         })
     }
+    /// Multiply-adds of one record passing forward through the linear layers and convolutions; all other layers count as 0.
+    #[must_use]
+    pub fn multiplications(&self) -> u64 {
+        let each = self.nodes().iter().enumerate().map(|(i, node)| {
+            let terms = match &node.layer {
+                Layer::Linear(linear) => linear.inputs,
+                Layer::Convolution(convolution) => {
+                    convolution.weight_count() / convolution.outputs.max(1)
+                }
+                _ => 0,
+            };
+            (self.wiring.width(i + 1) as u64).saturating_mul(terms as u64)
+        });
+        each.fold(0, u64::saturating_add)
+    }
     /// Inputs per record.
     #[must_use]
     pub fn inputs(&self) -> usize {

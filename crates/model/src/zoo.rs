@@ -375,6 +375,21 @@ mod tests {
         Ok(())
     }
 
+    /// Worked by hand: outputs x places x taps of each convolution, inputs x outputs of each linear layer.
+    #[test]
+    fn multiplications_count_every_place_of_a_convolution() -> Result<(), Error> {
+        let mut rng = rand_chacha::ChaCha8Rng::from_seed([1; 32]);
+        let lenet = lenet(&[1, 28, 28], 10, &mut rng)?;
+        let linear = 400 * 120 + 120 * 84 + 84 * 10;
+        assert_eq!(lenet.multiplications(), 6 * 784 * 25 + 16 * 100 * 150 + linear);
+        let mlp = mlp(600, &[128], 100, Activation::Tanh, &mut rng)?;
+        assert_eq!(mlp.multiplications(), 600 * 128 + 128 * 100);
+        // Published: 569 million (Howard et al. 2017, Table 8).
+        let mobilenet = mobilenet_v1(&[3, 224, 224], 1000, &mut rng)?;
+        assert_eq!(mobilenet.multiplications() / 1_000_000, 568);
+        Ok(())
+    }
+
     #[test]
     fn weights_have_the_variance_of_their_fan_and_scales_are_one() -> Result<(), Error> {
         let mut rng = rand_chacha::ChaCha8Rng::from_seed([2; 32]);

@@ -1,6 +1,6 @@
 //! What training promises: same seed same bits, the steps taken are the steps accounted for, every arm does what it says.
 #![expect(clippy::unwrap_used, reason = "tests")]
-use dosimeter_data::{BitMatrix, Dataset, RecordId, Seed};
+use dosimeter_data::{BitMatrix, Dataset, Inputs, RecordId, Seed};
 use dosimeter_model::kernels::Write;
 use dosimeter_model::{Activation, Examples, Loss, Targets, Workspace, zoo};
 use dosimeter_privacy::{
@@ -73,6 +73,39 @@ fn count(ledger: &Ledger) -> u64 {
         Event::Repeated { count, .. } => *count,
         _ => 1,
     }
+}
+
+/// Class 1 is bright below, class 0 above.
+fn halves(records: usize, side: usize) -> Dataset {
+    let mut rng = Seed::root(3).rng();
+    let labels: Vec<u32> = (0..records).map(|r| (r % 2) as u32).collect();
+    let mut values = Vec::new();
+    for label in &labels {
+        for row in 0..side {
+            let bright = (2 * row >= side) == (*label == 1);
+            let base = if bright { 150 } else { 50 };
+            values.extend((0..side).map(|_| base + (rng.next_u32() % 50) as u8));
+        }
+    }
+    let inputs = Inputs::Bytes { width: side * side, highest: 255, values };
+    let names = vec!["above".into(), "below".into()];
+    Dataset::from_images("halves", [1, side, side], inputs, labels, names).unwrap()
+}
+
+#[test]
+fn a_convolutional_network_is_given_the_shape_of_the_images_and_a_table_has_none() {
+    let dataset = halves(300, 12);
+    let (all, held_out) = (ids(0..200), ids(200..300));
+    for arm in [Arm::NoDp, dp(1.0, 0.05)] {
+        let recipe = Recipe { architecture: Architecture::Lenet, ..recipe(arm) };
+        let trained = fit(&training(&recipe, &dataset, &all, &held_out), &Unwatched).unwrap();
+        assert_eq!(trained.graph.shape(dosimeter_model::Value::INPUT), [1, 12, 12]);
+        assert!(trained.validation.unwrap().accuracy() > 0.9, "{arm:?}: {:?}", trained.validation);
+    }
+    let recipe = Recipe { architecture: Architecture::Lenet, ..recipe(Arm::NoDp) };
+    let table = bits(200, 144, 2, 1);
+    let refused = fit(&training(&recipe, &table, &all, &[]), &Unwatched);
+    assert!(matches!(refused, Err(Error::Model(_))), "{refused:?}");
 }
 
 #[test]

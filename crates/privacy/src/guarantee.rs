@@ -151,4 +151,7 @@ pub enum Unit {
     Record,
     /// The feature vector of one record; its label is public.
     FeatureVector,
+    /// So many pixels of one image, each with all its channels: two images are neighbours if at most so many pixels differ. Says
+    /// nothing of images that differ in more.
+    Pixels(u64),
 }

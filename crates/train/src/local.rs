@@ -1,4 +1,8 @@
 //! Local differential privacy: each record's features are randomized before anything else sees them.
+mod pixelization;
+
+pub use pixelization::Pixelization;
+
 use crate::Error;
 use dosimeter_data::{Column, ColumnKind, Dataset, Inputs};
 use dosimeter_privacy::mechanisms::{BinaryRandomizedResponse, Laplace, RandomizedResponse};

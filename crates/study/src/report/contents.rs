@@ -697,5 +697,13 @@ fn relation_schema(_: &mut schemars::SchemaGenerator) -> Schema {
     json_schema!({ "enum": ["add-remove", "replace-one", "local"] })
 }
 fn unit_schema(_: &mut schemars::SchemaGenerator) -> Schema {
-    json_schema!({ "enum": ["record", "feature-vector"] })
+    json_schema!({ "oneOf": [
+        { "enum": ["record", "feature-vector"] },
+        {
+            "type": "object",
+            "properties": { "pixels": { "type": "integer", "minimum": 1 } },
+            "required": ["pixels"],
+            "additionalProperties": false
+        }
+    ] })
 }

@@ -137,10 +137,12 @@ pub(super) const fn relation(r: dosimeter_privacy::Relation) -> &'static str {
         dosimeter_privacy::Relation::Local => "local",
     }
 }
-pub(super) const fn unit(u: dosimeter_privacy::Unit) -> &'static str {
+pub(super) fn unit(u: dosimeter_privacy::Unit) -> String {
     match u {
-        dosimeter_privacy::Unit::Record => "record",
-        dosimeter_privacy::Unit::FeatureVector => "feature vector",
+        dosimeter_privacy::Unit::Record => "record".to_owned(),
+        dosimeter_privacy::Unit::FeatureVector => "feature vector".to_owned(),
+        dosimeter_privacy::Unit::Pixels(1) => "pixel".to_owned(),
+        dosimeter_privacy::Unit::Pixels(many) => format!("{many} pixels"),
     }
 }
 

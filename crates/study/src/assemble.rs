@@ -4,6 +4,7 @@ use crate::judge::{
     access_level, candidate_law, claim, conditions, deltas, estimate, evidence, hex, judgement,
     lower, small, tpr_at,
 };
+use crate::network;
 use crate::packed;
 use crate::plan::{Group, Law, Plan, Task};
 use crate::report::{
@@ -14,7 +15,7 @@ use crate::report::{
 };
 use crate::run::{Records, recipe, recipe_digest, words};
 use crate::store::{Found, Store};
-use crate::study::{Arm, Defence, Figure, Limit, MembershipRule, Study};
+use crate::study::{Arm, Defence, Figure, Limit, MembershipRule, OptimizerKind, Study};
 use dosimeter_attack::ATTACKS;
 use dosimeter_audit::tradeoff::{self, BelowBaseline, Figures, Undefined};
 use dosimeter_audit::{BOUNDS, Evidence, Roc, interval};
@@ -173,6 +174,7 @@ fn arm(
         Defence::Local { epsilon_per_feature } => {
             (None, None, Some(epsilon_per_feature), ArmKind::Local)
         }
+        Defence::Pixelization { .. } => (None, None, None, ArmKind::Local),
     };
     let accuracy = |f: fn(&Repeat) -> f64| {
         over_repeats(&repeats.iter().map(f).collect::<Vec<_>>(), confidence, 1.0).map_err(failed)
@@ -232,12 +234,13 @@ fn whole(store: &Store, task: &Task) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The largest over the repeats for each relation, delta and accountant, in the order of the first.
+/// The largest over the repeats for each relation, unit, delta and accountant, in the order of the first.
 fn largest_upper(repeats: &[Repeat]) -> Vec<EpsilonUpper> {
     let mut largest: Vec<EpsilonUpper> = Vec::new();
     for upper in repeats.iter().flat_map(|r| &r.epsilon_upper) {
         let same = largest.iter_mut().find(|l| {
             l.accountant == upper.accountant
+                && l.unit == upper.unit
                 && l.relation == upper.relation
                 && l.delta.total_cmp(&upper.delta).is_eq()
         });
@@ -620,7 +623,7 @@ fn notes(study: &Study, dataset: &Dataset, arms: &[report::Arm]) -> Vec<Note> {
     let mut note = |severity, setting: Option<&str>, text: String| {
         notes.push(Note { severity, setting: setting.map(str::to_owned), text });
     };
-    if study.arms.iter().any(|a| matches!(a.defence, Defence::Local { .. })) {
+    if study.arms.iter().any(|a| a.defence.is_local()) {
         note(
             Severity::Info,
             None,
@@ -628,6 +631,16 @@ fn notes(study: &Study, dataset: &Dataset, arms: &[report::Arm]) -> Vec<Note> {
              local and for the feature vector. Attacks measure whether a record was trained on at all, an add-remove \
              question; the two are shown side by side and neither contradicts the other. Accuracy and attack features \
              come from the records as they are, not from the randomized ones."
+                .to_owned(),
+        );
+    }
+    if study.arms.iter().any(|a| matches!(a.defence, Defence::Pixelization { .. })) {
+        note(
+            Severity::Info,
+            None,
+            "Pixelization arms have two guarantees for the same noise. The first is for the whole image: any two images. \
+             The one per so many pixels holds only between images that differ in no more pixels than that, which two \
+             pictures of different people hardly ever do."
                 .to_owned(),
         );
     }
@@ -746,6 +759,7 @@ fn provenance(study: &Study, plan: &Plan, store: &Store) -> Result<Provenance, E
         let mechanism = match arm.defence {
             Defence::Central { .. } => "gaussian",
             Defence::Local { .. } => "randomized-response",
+            Defence::Pixelization { .. } => "laplace",
             Defence::NoDp | Defence::ClipOnly { .. } => continue,
         };
         noise.push(NoiseFacts {
@@ -799,15 +813,13 @@ pub(crate) fn study_digest(study: &Study, plan: &Plan) -> Result<String, Error> 
 
 fn recipe_line(study: &Study, arm: &Arm) -> String {
     let target = &study.target;
-    let hidden: Vec<String> = target.hidden.iter().map(ToString::to_string).collect();
-    let word = |value: &dyn Fn() -> serde_json::Result<serde_json::Value>| {
-        value().ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    let optimizer = match target.optimizer {
+        OptimizerKind::Sgd => "sgd",
+        OptimizerKind::Adam => "adam",
     };
     let mut line = format!(
-        "hidden {} {}, {} at {}, batch {}, at most {} epochs, l2 {}",
-        if hidden.is_empty() { "none".to_owned() } else { hidden.join("-") },
-        word(&|| serde_json::to_value(target.activation)),
-        word(&|| serde_json::to_value(target.optimizer)),
+        "{}, {optimizer} at {}, batch {}, at most {} epochs, l2 {}",
+        network::line(&target.architecture),
         arm.learning_rate,
         arm.batch_size,
         arm.epochs,
@@ -827,6 +839,10 @@ fn recipe_line(study: &Study, arm: &Arm) -> String {
         Defence::Local { epsilon_per_feature } => {
             line.push_str(&format!(", features randomized at {epsilon_per_feature} nats each"));
         }
+        Defence::Pixelization { cell, neighbouring_pixels, epsilon } => line.push_str(&format!(
+            ", images averaged over cells of {cell} x {cell} with noise for {epsilon} nats between images that differ in \
+             {neighbouring_pixels} pixels"
+        )),
     }
     line
 }

@@ -1,16 +1,19 @@
 //! The study file: TOML, read so that all problems are reported at once.
+mod arms;
+
 use crate::Error;
 use crate::report::plain;
 use crate::source::{Field, Problem, Section, Source};
 use crate::study::{
-    Activation, Arm, Audit, Defence, EarlyStopping, Figure, Limit, MembershipRule, OptimizerKind,
-    Study, Target,
+    Arm, Audit, EarlyStopping, Figure, Limit, MembershipRule, OptimizerKind, Study, Target,
 };
 use dosimeter_attack::ATTACKS;
 use dosimeter_attack::membership::{ShadowModelSettings, WhiteBoxSettings};
 use dosimeter_data::graphs::GRAPHS;
 use dosimeter_data::{DatasetSpec, GraphSpec, SplitSpec};
+use dosimeter_model::Activation;
 use dosimeter_privacy::{Generator, NoiseSource, Sampler};
+use dosimeter_train::Architecture;
 use std::path::Path;
 
 macro_rules! fields {
@@ -42,8 +45,9 @@ pub const FIELDS: &[Field] = fields! {
         "membership": "\"coins\" or \"fixed-half\"", Some("\"coins\""), "`coins`: a fair coin per candidate, as the one-run bound assumes; `fixed-half`: exactly half of each class.";
     }
     "target" {
-        "hidden": "a list of whole numbers from 1 to 65536", Some("[128]"), "Units of each hidden layer; `[]` is a linear model.";
-        "activation": "\"tanh\", \"relu\" or \"sigmoid\"", Some("\"tanh\""), "Between layers.";
+        "model": "\"mlp\", \"lenet\", \"small-cnn\", \"cnn\", \"alexnet\", \"vgg16\" or \"mobilenet-v1\"", Some("\"mlp\""), "The network; all but `mlp`, a perceptron, need images.";
+        "hidden": "a list of whole numbers from 1 to 65536", Some("[128]"), "Units of each hidden layer of `mlp`, where `[]` is a linear model, or behind the convolutions of `vgg16`, where it is `[4096, 4096]` if left out.";
+        "activation": "\"tanh\", \"relu\" or \"sigmoid\"", Some("\"tanh\""), "Between layers of `mlp`, `small-cnn` and `cnn`.";
         "optimizer": "\"adam\" or \"sgd\"", Some("\"adam\""), "Update rule.";
         "learning_rate": "a number above 0", None, "Step size.";
         "momentum": "a number from 0 to below 1", Some("0"), "Of SGD.";
@@ -63,7 +67,7 @@ pub const FIELDS: &[Field] = fields! {
         "no_dp": "an empty table", Some("none"), "The arm without DP, to override its training; added when absent.";
         "clip_only": "a table", Some("none"), "Clipping without noise.";
         "central": "a table", Some("none"), "DP training, one arm per noise multiplier; where arms of one noise multiplier differ in their clipping norm, labels name it: `central z=2 C=1`.";
-        "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon.";
+        "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon: `epsilons_per_feature` or `pixelization`.";
         "epochs": "a whole number from 1 to 1000000", Some("as the target"), "Override for these arms.";
         "learning_rate": "a number above 0", Some("as the target"), "Override for these arms.";
         "batch_size": "a whole number from 1 to the training-set size", Some("as the target"), "Override for these arms.";
@@ -77,7 +81,13 @@ pub const FIELDS: &[Field] = fields! {
         "clipping_norm": "a number from 1e-18 to 1e18", None, "L2 bound of a record's gradient.";
     }
     "arms.local" {
-        "epsilons_per_feature": "a list of numbers above 0 and at most 1000", None, "Loss of one feature, nats; a record's loss is the sum over its features.";
+        "epsilons_per_feature": "a list of numbers above 0 and at most 1000", Some("none"), "Loss of one feature, nats; a record's loss is the sum over its features.";
+        "pixelization": "a table", Some("none"), "Images averaged over square cells, with Laplace noise on each average (Fan 2018).";
+    }
+    "arms.local.pixelization" {
+        "cell": "a whole number from 1 to 65536", None, "Side of a cell, pixels, at most the longer side of the images. Cells at the right and lower edge are smaller where it does not divide the side.";
+        "neighbouring_pixels": "a whole number from 1 to 4294967296", None, "Pixels in which two images may differ and still be protected at epsilon, at most all of an image. A colour pixel counts once, and all its channels may differ.";
+        "epsilons": "a list of numbers above 0 and at most 1000000", None, "Loss between two such images, nats. The loss between any two images is larger: pixels of an image over `neighbouring_pixels` times as much, and the report leads with that.";
     }
     "attacks" {
         "names": "a list of attack names", Some("every attack"), "Which attacks run, in this order.";
@@ -171,7 +181,7 @@ fn study(file: &Path, text: &str, top: &Section<'_>) -> Option<Study> {
     let (split, membership) = split(&top.table("split", "split"));
     let target = target(&top.table("target", "target"), split);
     let shadows = top.table("shadows", "shadows").whole("count", 0..=10_000, Some(10));
-    let arms = arms(top, target.as_ref(), split);
+    let arms = arms::arms(top, target.as_ref(), split);
     let attacks = attacks(&top.table("attacks", "attacks"), shadows);
     let audit = audit(&top.table("audit", "audit"), split);
     let limits = limits(top, arms.as_deref(), audit.as_ref());
@@ -209,12 +219,7 @@ fn split(section: &Section<'_>) -> (Option<SplitSpec>, Option<MembershipRule>) {
 }
 
 fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
-    let hidden = section.sizes("hidden", &(1..=65_536), Some(vec![128]));
-    let activation = section.choice(
-        "activation",
-        &[("tanh", Activation::Tanh), ("relu", Activation::Relu), ("sigmoid", Activation::Sigmoid)],
-        Some(Activation::Tanh),
-    );
+    let architecture = architecture(section);
     let optimizer = section.choice(
         "optimizer",
         &[("adam", OptimizerKind::Adam), ("sgd", OptimizerKind::Sgd)],
@@ -237,8 +242,7 @@ fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
         section.report("momentum", "belongs to optimizer = \"sgd\"".to_owned());
     }
     Some(Target {
-        hidden: hidden?,
-        activation: activation?,
+        architecture: architecture?,
         optimizer: optimizer?,
         learning_rate: learning_rate?,
         momentum: momentum?,
@@ -249,135 +253,39 @@ fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
     })
 }
 
+fn architecture(section: &Section<'_>) -> Option<Architecture> {
+    const MODELS: [&str; 7] =
+        ["mlp", "lenet", "small-cnn", "cnn", "alexnet", "vgg16", "mobilenet-v1"];
+    let model = section.choice("model", &MODELS.map(|name| (name, name)), Some("mlp"));
+    let usual = if model == Some("vgg16") { vec![4096, 4096] } else { vec![128] };
+    let hidden = section.sizes("hidden", &(1..=65_536), Some(usual));
+    let activation = section.choice(
+        "activation",
+        &[("tanh", Activation::Tanh), ("relu", Activation::Relu), ("sigmoid", Activation::Sigmoid)],
+        Some(Activation::Tanh),
+    );
+    for (key, of) in
+        [("hidden", &["mlp", "vgg16"][..]), ("activation", &["mlp", "small-cnn", "cnn"])]
+    {
+        if section.has(key) && model.is_some_and(|model| !of.contains(&model)) {
+            let of: Vec<String> = of.iter().map(|model| format!("\"{model}\"")).collect();
+            section.report(key, format!("belongs to model = {}", of.join(" or ")));
+        }
+    }
+    let (hidden, activation) = (hidden?, activation?);
+    Some(match model? {
+        "lenet" => Architecture::Lenet,
+        "small-cnn" => Architecture::SmallCnn { activation },
+        "cnn" => Architecture::Cnn { activation },
+        "alexnet" => Architecture::Alexnet,
+        "vgg16" => Architecture::Vgg16 { hidden },
+        "mobilenet-v1" => Architecture::MobilenetV1,
+        _ => Architecture::Mlp { hidden, activation },
+    })
+}
+
 fn most_per_batch(split: Option<SplitSpec>) -> u64 {
     split.map_or(LARGE, |s| s.train as u64)
-}
-
-fn arms(top: &Section<'_>, target: Option<&Target>, split: Option<SplitSpec>) -> Option<Vec<Arm>> {
-    let sections = top.tables("arms", "arms");
-    let mut found: Vec<(&Section<'_>, Arm)> = Vec::new();
-    let mut complete = true;
-    for section in &sections {
-        match arms_of(section, target, split) {
-            Some(arms) => found.extend(arms.into_iter().map(|arm| (section, arm))),
-            None => complete = false,
-        }
-    }
-    tell_norms_apart(&mut found);
-    for (i, (section, arm)) in found.iter().enumerate() {
-        if found[..i].iter().any(|(_, before)| before.setting == arm.setting) {
-            section.report("", format!("a second arm called `{}`", arm.setting));
-        }
-    }
-    let mut arms: Vec<Arm> = found.into_iter().map(|(_, arm)| arm).collect();
-    if complete && !arms.iter().any(|a| a.defence != Defence::NoDp) {
-        top.report("arms", "needs at least one arm with `central`, `local` or `clip_only`".into());
-    }
-    // The yardstick of every other arm comes first, asked for or not.
-    match arms.iter().position(|a| a.defence == Defence::NoDp) {
-        Some(at) => arms[..=at].rotate_right(1),
-        None => {
-            let target = target?;
-            arms.insert(
-                0,
-                Arm {
-                    setting: "no DP".to_owned(),
-                    defence: Defence::NoDp,
-                    epochs: target.epochs,
-                    learning_rate: target.learning_rate,
-                    batch_size: target.batch_size,
-                },
-            );
-        }
-    }
-    complete.then_some(arms)
-}
-
-/// The arms of one table: one per noise multiplier or epsilon.
-fn arms_of(
-    section: &Section<'_>,
-    target: Option<&Target>,
-    split: Option<SplitSpec>,
-) -> Option<Vec<Arm>> {
-    let epochs = section.size("epochs", 1..=EPOCHS, Some(target.map_or(1, |t| t.epochs)));
-    let learning_rate =
-        section.real("learning_rate", |x| x > 0.0, Some(target.map_or(1.0, |t| t.learning_rate)));
-    let batch_size = section.size(
-        "batch_size",
-        1..=most_per_batch(split),
-        Some(target.map_or(1, |t| t.batch_size)),
-    );
-    let defences = defences(section);
-    let (epochs, learning_rate, batch_size) = (epochs?, learning_rate?, batch_size?);
-    let arm = |(setting, defence)| Arm { setting, defence, epochs, learning_rate, batch_size };
-    Some(defences?.into_iter().map(arm).collect())
-}
-
-fn defences(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
-    // Noise and norm, and their product, are normal numbers in single precision.
-    let norm = |x: f64| (1e-18..=1e18).contains(&x);
-    let multiplier = |x: f64| (1e-12..=1e12).contains(&x);
-    let kinds: Vec<&str> =
-        ["no_dp", "clip_only", "central", "local"].into_iter().filter(|k| section.has(k)).collect();
-    match kinds.as_slice() {
-        ["no_dp"] => {
-            section.table("no_dp", "arms.no_dp");
-            Some(vec![("no DP".to_owned(), Defence::NoDp)])
-        }
-        ["clip_only"] => {
-            let inner = section.table("clip_only", "arms.clip_only");
-            let clipping_norm = inner.real("clipping_norm", norm, None)?;
-            Some(vec![("clipping only".to_owned(), Defence::ClipOnly { clipping_norm })])
-        }
-        ["central"] => {
-            let inner = section.table("central", "arms.central");
-            let clipping_norm = inner.real("clipping_norm", norm, None);
-            let noise = inner.reals("noise_multipliers", multiplier, None);
-            let (clipping_norm, noise) = (clipping_norm?, noise?);
-            let arm = |noise_multiplier| {
-                let setting = format!("central z={}", plain(noise_multiplier));
-                (setting, Defence::Central { clipping_norm, noise_multiplier })
-            };
-            Some(noise.into_iter().map(arm).collect())
-        }
-        ["local"] => {
-            let inner = section.table("local", "arms.local");
-            let epsilons = inner.reals("epsilons_per_feature", |x| x > 0.0 && x <= 1000.0, None)?;
-            let arm = |epsilon_per_feature| {
-                let setting = format!("local eps={}", plain(epsilon_per_feature));
-                (setting, Defence::Local { epsilon_per_feature })
-            };
-            Some(epsilons.into_iter().map(arm).collect())
-        }
-        others => {
-            section.report(
-                "",
-                format!(
-                    "needs exactly one of `no_dp`, `clip_only`, `central`, `local`, got {}",
-                    if others.is_empty() { "none".to_owned() } else { others.join(" and ") }
-                ),
-            );
-            None
-        }
-    }
-}
-
-/// Arms of one label that differ in their clipping norm are different settings: the label says it too.
-fn tell_norms_apart(found: &mut [(&Section<'_>, Arm)]) {
-    let norm = |defence| match defence {
-        Defence::ClipOnly { clipping_norm } | Defence::Central { clipping_norm, .. } => {
-            Some(clipping_norm)
-        }
-        Defence::NoDp | Defence::Local { .. } => None,
-    };
-    let before: Vec<(String, Option<f64>)> =
-        found.iter().map(|(_, arm)| (arm.setting.clone(), norm(arm.defence))).collect();
-    for ((_, arm), (setting, own)) in found.iter_mut().zip(&before) {
-        let other = before.iter().any(|(s, norm)| s == setting && norm != own);
-        if let Some(norm) = own.filter(|_| other) {
-            arm.setting.push_str(&format!(" C={}", plain(norm)));
-        }
-    }
 }
 
 fn attacks(

@@ -14,6 +14,7 @@ use dosimeter_audit::verdict::{self, Reason};
 use dosimeter_audit::{BOUNDS, Claim, Conditions, Draw, Evidence, Roc, blind, interval, null};
 use dosimeter_data::{Dataset, Membership, RecordId};
 use dosimeter_privacy::{ACCOUNTANTS, Delta, Epsilon, Ledger, Relation, Unit};
+use dosimeter_train::local::Pixelization;
 use std::collections::BTreeMap;
 
 /// Shuffles of the null self-check: enough that a bound wrong one time in five is caught.
@@ -49,8 +50,8 @@ pub(crate) fn proved(
                 ("rdp", Relation::AddRemove, chosen),
             ],
         ),
-        // The sum over features needs no delta; composition with one is tighter.
-        Defence::Local { .. } => (
+        // The sum over features or cells needs no delta; composition with one is tighter.
+        Defence::Local { .. } | Defence::Pixelization { .. } => (
             Relation::Local,
             &[
                 ("basic", Relation::Local, zero),
@@ -83,7 +84,35 @@ pub(crate) fn proved(
             Err(_) => {}
         }
     }
+    if let Some(pixelization) = defence.pixelization()? {
+        found.push(between_few_pixels(&pixelization)?);
+    }
     Ok(found)
+}
+
+/// What pixelization proves for images that differ in few pixels; never the headline, which is for whole images.
+fn between_few_pixels(pixelization: &Pixelization) -> Result<EpsilonUpper, Error> {
+    let basic = ACCOUNTANTS.iter().find(|a| a.name() == "basic").ok_or(Error::ArtifactShape)?;
+    let ledger = pixelization
+        .between_neighbours()
+        .map_err(|source| Error::Train { task: "pixelization".to_owned(), source })?;
+    let delta = Delta::new(0.0)?;
+    Ok(EpsilonUpper {
+        side: UpperSide::Upper,
+        value: basic.epsilon_upper(&ledger, Relation::Local, delta)?,
+        delta: delta.get(),
+        relation: Relation::Local,
+        unit: ledger.unit(),
+        accountant: basic.name().to_owned(),
+        caveats: vec![
+            "the label is public: only the image is protected".to_owned(),
+            format!(
+                "only between images that differ in at most {} pixels; any two images may be told apart as the epsilon of \
+                 the feature vector says",
+                pixelization.neighbouring_pixels
+            ),
+        ],
+    })
 }
 
 /// The claim that measurements are compared with: the headline, at the delta of the measurement.

@@ -9,6 +9,7 @@ pub mod file;
 mod judge;
 pub mod list;
 pub mod models;
+mod network;
 mod packed;
 pub mod plan;
 pub mod report;

@@ -1,5 +1,6 @@
 //! What a study will compute: tasks named by the hash of everything that decides their result.
 use crate::Error;
+use crate::network::Network;
 use crate::store::TaskId;
 use crate::study::{Arm, Defence, MembershipRule, Study, Target};
 use dosimeter_attack::{ATTACKS, Access};
@@ -154,8 +155,14 @@ impl Default for Rate {
 impl Rate {
     /// The rate at which an epoch without DP over `records` records took `seconds`.
     #[must_use]
-    pub fn of_epoch(study: &Study, dataset: &Dataset, records: usize, seconds: f64) -> Self {
-        let one = Cost::new(study, dataset, Self { multiply_adds_per_second: 1.0 });
+    pub(crate) fn of_epoch(
+        study: &Study,
+        dataset: &Dataset,
+        network: Network,
+        records: usize,
+        seconds: f64,
+    ) -> Self {
+        let one = Cost::new(study, dataset, network, Self { multiply_adds_per_second: 1.0 });
         let work = one.epoch(records as f64, study.target.batch_size as f64, PLAIN_STEP);
         Self { multiply_adds_per_second: work / seconds.max(1e-6) }
     }
@@ -195,14 +202,14 @@ struct Specification<'a, T> {
 /// Lays out the tasks of a study on a data set. Pure: the same inputs give the same plan.
 ///
 /// # Errors
-/// [`Error::Encode`] if a specification cannot be written as JSON.
+/// [`Error::Study`] if the network cannot be built on the data; [`Error::Encode`] if a specification cannot be written as JSON.
 pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Result<Plan, Error> {
     let fingerprint = dataset.fingerprint();
     let chosen: Vec<_> =
         study.attacks.iter().filter_map(|n| ATTACKS.iter().find(|a| a.name() == n)).collect();
     let access = chosen.iter().map(|a| a.needs().access).max().unwrap_or(Access::BlackBox);
     let shadows = if chosen.iter().any(|a| a.needs().shadows > 0) { study.shadows } else { 0 };
-    let cost = Cost::new(study, dataset, rate);
+    let cost = Cost::new(study, dataset, Network::of(study, dataset)?, rate);
     let mut groups = Vec::new();
     for repeat in 0..study.repeats {
         for (index, arm) in study.arms.iter().enumerate() {
@@ -302,21 +309,11 @@ fn settings_of(study: &Study, attack: &str) -> Result<serde_json::Value, Error> 
     .map_err(Error::Encode)
 }
 
-/// Weights and biases of the target network.
-pub(crate) fn parameters(study: &Study, dataset: &Dataset) -> u64 {
-    let mut parameters = 0_u64;
-    let mut width = dataset.width();
-    for next in study.target.hidden.iter().copied().chain([dataset.classes]) {
-        parameters = parameters.saturating_add((width as u64 + 1).saturating_mul(next as u64));
-        width = next;
-    }
-    parameters
-}
-
 /// A rough model of run time: multiply-adds over the machine's rate. An estimate, and shown as one.
 struct Cost<'a> {
     study: &'a Study,
     parameters: f64,
+    multiplications: f64,
     candidates: f64,
     classes: f64,
     last_width: f64,
@@ -325,14 +322,14 @@ struct Cost<'a> {
 }
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 impl<'a> Cost<'a> {
-    fn new(study: &'a Study, dataset: &Dataset, rate: Rate) -> Self {
-        let last = study.target.hidden.last().copied().unwrap_or(dataset.width());
+    fn new(study: &'a Study, dataset: &Dataset, network: Network, rate: Rate) -> Self {
         Self {
             study,
-            parameters: parameters(study, dataset) as f64,
+            parameters: network.parameters as f64,
+            multiplications: network.multiplications as f64,
             candidates: 2.0 * study.split.train as f64,
             classes: dataset.classes as f64,
-            last_width: last as f64,
+            last_width: network.last_width as f64,
             shadows: f64::from(study.shadows),
             rate: rate.multiply_adds_per_second,
         }
@@ -347,10 +344,11 @@ impl<'a> Cost<'a> {
         arm.epochs as f64 * epoch / self.rate
     }
     fn epoch(&self, records: f64, batch_size: f64, per_step: f64) -> f64 {
-        (records * 3.0).mul_add(self.parameters, records / batch_size * per_step * self.parameters)
+        let steps = records / batch_size;
+        (records * 3.0).mul_add(self.multiplications, steps * per_step * self.parameters)
     }
     fn query(&self) -> f64 {
-        self.candidates * self.parameters / self.rate
+        self.candidates * self.multiplications / self.rate
     }
     fn attack(&self, name: &str) -> f64 {
         let settings = &self.study.attack_settings;

@@ -7,7 +7,7 @@ use crate::packed::{self, pack, unpack};
 use crate::plan::{Group, Law, Plan, Stage, Task};
 use crate::report::{Repeat, Report, Timings};
 use crate::store::{Found, Store};
-use crate::study::{Activation, Arm, Defence, MembershipRule, OptimizerKind, Study};
+use crate::study::{Arm, Defence, MembershipRule, OptimizerKind, Study};
 use crate::{Error, assemble, judge, report, sizes};
 use dosimeter_attack::knowledge::known_half;
 use dosimeter_attack::query::query;
@@ -133,14 +133,7 @@ fn membership(study: &Study, dataset: &Dataset, candidates: &[RecordId], seed: S
 pub(crate) fn recipe(study: &Study, arm: &Arm) -> Result<Recipe, Error> {
     let target = &study.target;
     Ok(Recipe {
-        architecture: train::Architecture::Mlp {
-            hidden: target.hidden.clone(),
-            activation: match target.activation {
-                Activation::Tanh => dosimeter_model::Activation::Tanh,
-                Activation::Relu => dosimeter_model::Activation::Relu,
-                Activation::Sigmoid => dosimeter_model::Activation::Sigmoid,
-            },
-        },
+        architecture: target.architecture.clone(),
         optimizer: match target.optimizer {
             OptimizerKind::Sgd => train::Optimizer::Sgd {
                 learning_rate: arm.learning_rate,
@@ -157,7 +150,9 @@ pub(crate) fn recipe(study: &Study, arm: &Arm) -> Result<Recipe, Error> {
             restore_best: true,
         }),
         arm: match arm.defence {
-            Defence::NoDp | Defence::Local { .. } => train::Arm::NoDp,
+            Defence::NoDp | Defence::Local { .. } | Defence::Pixelization { .. } => {
+                train::Arm::NoDp
+            }
             Defence::ClipOnly { clipping_norm } => train::Arm::ClipOnly { clipping_norm },
             Defence::Central { clipping_norm, noise_multiplier } => {
                 let noise_multiplier = NoiseMultiplier::new(noise_multiplier)?;
@@ -399,15 +394,27 @@ impl Run<'_> {
 
     fn randomized(&self, group: &Group, g: usize) -> Result<Option<Arc<(Dataset, Ledger)>>, Fault> {
         let (arm, records) = self.parts(group);
-        let Defence::Local { epsilon_per_feature } = arm.defence else { return Ok(None) };
+        if !arm.defence.is_local() {
+            return Ok(None);
+        }
         let mut slot = self.progress[g].randomized.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
             let seed = records.arm_seed(arm).child("randomize").bytes();
             let mut rng = NoiseRng::with_source(self.study.noise, seed)
                 .map_err(|e| Fault::Study(e.into()))?;
-            let epsilon = Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
-            let made =
-                train::local::randomize(self.dataset, epsilon, &mut rng).map_err(Fault::Train)?;
+            let made = match arm.defence {
+                Defence::Local { epsilon_per_feature } => {
+                    let epsilon =
+                        Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
+                    train::local::randomize(self.dataset, epsilon, &mut rng)
+                }
+                defence => {
+                    let found = defence.pixelization().map_err(|e| Fault::Study(e.into()))?;
+                    let Some(pixelization) = found else { return Ok(None) };
+                    pixelization.randomize(self.dataset, &mut rng)
+                }
+            }
+            .map_err(Fault::Train)?;
             *slot = Some(Arc::new(made));
         }
         Ok(slot.clone())

@@ -1,4 +1,5 @@
 //! From a study file to a report in a run directory: what the commands call.
+use crate::network::Network;
 use crate::plan::{Plan, Rate, plan};
 use crate::report::{self, Report, Timings};
 use crate::run::{self, Speed, Watch};
@@ -8,7 +9,7 @@ use crate::{Error, assemble, file, sizes};
 use dosimeter_data::{Dataset, RecordId, Seed, datasets};
 use dosimeter_model::kernels;
 use dosimeter_privacy::Sampler;
-use dosimeter_train::Training;
+use dosimeter_train::{Architecture, Training};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -69,8 +70,10 @@ impl Session {
         Self::of(study, dataset)
     }
     fn of(study: Study, dataset: Dataset) -> Result<Self, Error> {
-        check_size(&study, &dataset)?;
-        let plan = plan(&study, &dataset, kernels::kernel_name(), measured_rate(&study, &dataset))?;
+        let network = Network::of(&study, &dataset)?;
+        check_size(&study, &dataset, network)?;
+        let rate = measured_rate(&study, &dataset, network);
+        let plan = plan(&study, &dataset, kernels::kernel_name(), rate)?;
         sizes::check(&study, &dataset, &plan)?;
         Ok(Self { study, dataset, plan })
     }
@@ -189,7 +192,7 @@ fn publish(store: &Store, report: &Report, timings: Option<&Timings>) -> Result<
 }
 
 /// Refuses networks that no machine could train, before something asks for their memory, and noise that cannot be drawn.
-fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
+fn check_size(study: &Study, dataset: &Dataset, network: Network) -> Result<(), Error> {
     const MOST_PARAMETERS: u64 = 100_000_000;
     let classes = dataset.classes as u64;
     let refuse = |field: &str, parameters: u64, inputs: u64| {
@@ -198,8 +201,11 @@ fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
         );
         if parameters > MOST_PARAMETERS { Err(study.problem(field, what)) } else { Ok(()) }
     };
-    let parameters = crate::plan::parameters(study, dataset);
-    refuse("target.hidden", parameters, dataset.width() as u64)?;
+    let field = match study.target.architecture {
+        Architecture::Mlp { .. } | Architecture::Vgg16 { .. } => "target.hidden",
+        _ => "target.model",
+    };
+    refuse(field, network.parameters, dataset.width() as u64)?;
     let asked = |name: &str| study.attacks.iter().any(|a| a == name);
     if asked("shadow_model") {
         let hidden = study.attack_settings.shadow_model.hidden as u64;
@@ -209,13 +215,25 @@ fn check_size(study: &Study, dataset: &Dataset) -> Result<(), Error> {
     if asked("white_box") {
         // A filter spans all inputs, with their bias, of its height; each of its positions feeds 128 units.
         let settings = &study.attack_settings.white_box;
-        let inputs = study.target.hidden.last().copied().unwrap_or(dataset.width()) as u64 + 1;
+        let inputs = network.last_width + 1;
         let height = (settings.conv_height as u64).min(classes);
         let each = height * inputs + 128 * (classes - height + 1);
         let parameters = (settings.filters as u64).saturating_mul(each);
         refuse("attacks.white_box.filters", parameters, inputs)?;
     }
-    check_noise(study, parameters)
+    check_pixelization(study, dataset)?;
+    check_noise(study, network.parameters)
+}
+
+/// Cells and pixels that the images do not have, and data without images.
+fn check_pixelization(study: &Study, dataset: &Dataset) -> Result<(), Error> {
+    for arm in &study.arms {
+        let Some(pixelization) = arm.defence.pixelization()? else { continue };
+        pixelization
+            .check(dataset)
+            .map_err(|error| study.problem("arms", format!("`{}`: {error}", arm.setting)))?;
+    }
+    Ok(())
 }
 
 /// On the grid of the exact sampler, noise and rounding together must stay below 2^30 steps.
@@ -238,10 +256,13 @@ fn check_noise(study: &Study, parameters: u64) -> Result<(), Error> {
 
 /// Times one epoch on a few records of the study's own network, for estimates only. A network that cannot be
 /// trained is found out by the run, not here.
-fn measured_rate(study: &Study, dataset: &Dataset) -> Rate {
-    const RECORDS: u32 = 256;
-    let records: Vec<RecordId> =
-        (0..RECORDS.min(u32::try_from(dataset.len()).unwrap_or(RECORDS))).map(RecordId).collect();
+fn measured_rate(study: &Study, dataset: &Dataset, network: Network) -> Rate {
+    const RECORDS: u64 = 256;
+    // Some seconds at most, also of a large network on large images.
+    const WORK: u64 = 10_000_000_000;
+    let few = (WORK / network.multiplications.saturating_mul(3).max(1)).clamp(1, RECORDS);
+    let few = few.min(dataset.len() as u64);
+    let records: Vec<RecordId> = (0..u32::try_from(few).unwrap_or(1)).map(RecordId).collect();
     let Some(mut recipe) = study.arms.first().and_then(|arm| run::recipe(study, arm).ok()) else {
         return Rate::default();
     };
@@ -258,7 +279,10 @@ fn measured_rate(study: &Study, dataset: &Dataset) -> Rate {
     };
     let start = Instant::now();
     match dosimeter_train::fit(&training, &dosimeter_train::Unwatched) {
-        Ok(_) => Rate::of_epoch(study, dataset, records.len(), start.elapsed().as_secs_f64()),
+        Ok(_) => {
+            let seconds = start.elapsed().as_secs_f64();
+            Rate::of_epoch(study, dataset, network, records.len(), seconds)
+        }
         Err(_) => Rate::default(),
     }
 }

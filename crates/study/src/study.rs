@@ -3,7 +3,9 @@ use crate::Error;
 use crate::source::Problem;
 use dosimeter_attack::Settings as AttackSettings;
 use dosimeter_data::{DatasetSpec, SplitSpec};
-use dosimeter_privacy::NoiseSource;
+use dosimeter_privacy::{Epsilon, NoiseSource, OutOfRange};
+use dosimeter_train::Architecture;
+use dosimeter_train::local::Pixelization;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -82,10 +84,8 @@ pub enum MembershipRule {
 /// The network and its training, shared by all arms but for what an arm overrides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Target {
-    /// Units of each hidden layer.
-    pub hidden: Vec<usize>,
-    /// `tanh`, `relu` or `sigmoid`.
-    pub activation: Activation,
+    /// Its layers.
+    pub architecture: Architecture,
     /// Update rule.
     pub optimizer: OptimizerKind,
     /// Step size.
@@ -111,17 +111,6 @@ pub struct EarlyStopping {
     pub records: usize,
 }
 
-/// Nonlinearity between layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Activation {
-    /// Hyperbolic tangent.
-    Tanh,
-    /// Positive part.
-    Relu,
-    /// Logistic function.
-    Sigmoid,
-}
 /// Update rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -170,12 +159,37 @@ pub enum Defence {
         /// Loss per feature, nats.
         epsilon_per_feature: f64,
     },
+    /// Every image averaged over cells and noised before training.
+    Pixelization {
+        /// Side of a cell, pixels.
+        cell: usize,
+        /// Pixels in which two images may differ and still be protected at `epsilon`.
+        neighbouring_pixels: u64,
+        /// Loss between two such images, nats.
+        epsilon: f64,
+    },
 }
 impl Defence {
     /// Whether any guarantee comes with it.
     #[must_use]
     pub const fn is_private(self) -> bool {
-        matches!(self, Self::Central { .. } | Self::Local { .. })
+        matches!(self, Self::Central { .. }) || self.is_local()
+    }
+    /// Whether records are randomized before training.
+    #[must_use]
+    pub const fn is_local(self) -> bool {
+        matches!(self, Self::Local { .. } | Self::Pixelization { .. })
+    }
+    /// Its pixelization, if it is one.
+    ///
+    /// # Errors
+    /// If epsilon is none.
+    pub(crate) fn pixelization(self) -> Result<Option<Pixelization>, OutOfRange> {
+        let Self::Pixelization { cell, neighbouring_pixels, epsilon } = self else {
+            return Ok(None);
+        };
+        let epsilon = Epsilon::new(epsilon)?;
+        Ok(Some(Pixelization { cell, neighbouring_pixels, epsilon }))
     }
 }
 

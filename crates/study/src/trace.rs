@@ -148,6 +148,10 @@ fn through(
         let what = format!("{place}: each feature at {} nats", plain(epsilon_per_feature));
         walk.step("randomize locally", what, None);
     }
+    if let Defence::Pixelization { cell, epsilon, .. } = arm.defence {
+        let what = format!("{place}: cells of {cell} x {cell} at {} nats", plain(epsilon));
+        walk.step("randomize locally", what, None);
+    }
     let trained = walk.read(&group.train)?;
     let (facts, _) = unpack::<TrainedFacts>(&trained)?;
     let part = if member { "trained on" } else { "left out of" };
@@ -224,6 +228,13 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
             Defence::Local { epsilon_per_feature } => {
                 let what =
                     format!("{place}: each feature once, at {} nats", plain(epsilon_per_feature));
+                walk.step("release", what, ledger);
+            }
+            Defence::Pixelization { cell, neighbouring_pixels, epsilon } => {
+                let what = format!(
+                    "{place}: the average of each cell of {cell} x {cell} once, at {} nats for {neighbouring_pixels} pixels",
+                    plain(epsilon)
+                );
                 walk.step("release", what, ledger);
             }
         }

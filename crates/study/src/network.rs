@@ -1,0 +1,97 @@
+//! The network of a study on its data: how large it is and what it costs.
+use crate::Error;
+use crate::study::Study;
+use dosimeter_data::{Dataset, Seed};
+use dosimeter_model::{Activation, Layer};
+use dosimeter_train::Architecture;
+
+/// Sizes of the network that a study trains on a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// Weights and biases.
+    pub(crate) parameters: u64,
+    /// Multiply-adds of one record, forward. Of a perceptron as many as parameters: a bias is one too.
+    pub(crate) multiplications: u64,
+    /// What the last linear layer reads.
+    pub(crate) last_width: u64,
+}
+impl Network {
+    /// Builds the network, save the linear layers whose widths the study chooses: those are counted, so that a study that asks
+    /// for too much allocates nothing.
+    ///
+    /// # Errors
+    /// [`Error::Study`] with `target.model` if it needs images, or larger ones.
+    pub(crate) fn of(study: &Study, dataset: &Dataset) -> Result<Self, Error> {
+        let none = Self { parameters: 0, multiplications: 0, last_width: dataset.width() as u64 };
+        let architecture = match &study.target.architecture {
+            Architecture::Mlp { hidden, .. } => return Ok(none.dense(hidden, dataset.classes)),
+            // One class alone behind the convolutions, taken off again below.
+            Architecture::Vgg16 { .. } => Architecture::Vgg16 { hidden: Vec::new() },
+            other => other.clone(),
+        };
+        let Some(image) = dataset.shape() else {
+            let what = format!("needs images, got a table of {} inputs", dataset.width());
+            return Err(study.problem("target.model", what));
+        };
+        let [channels, height, width] = image;
+        let cut = matches!(architecture, Architecture::Vgg16 { .. });
+        let classes = if cut { 1 } else { dataset.classes };
+        let mut unused = Seed::root(0).rng();
+        let graph = architecture.build(&image, classes, &mut unused).map_err(|error| {
+            let what = format!("cannot take images of {channels} x {height} x {width}: {error}");
+            study.problem("target.model", what)
+        })?;
+        let last = graph.nodes().iter().rev().find_map(|node| match node.layer {
+            Layer::Linear(linear) => Some(linear.inputs as u64),
+            _ => None,
+        });
+        let built = Self {
+            parameters: graph.parameters().len() as u64,
+            multiplications: graph.multiplications(),
+            last_width: last.unwrap_or(none.last_width),
+        };
+        let Architecture::Vgg16 { hidden } = &study.target.architecture else { return Ok(built) };
+        let convolutions = Self {
+            parameters: built.parameters.saturating_sub(built.last_width + 1),
+            multiplications: built.multiplications.saturating_sub(built.last_width),
+            ..built
+        };
+        Ok(convolutions.dense(hidden, dataset.classes))
+    }
+    /// With linear layers of these widths behind it.
+    fn dense(mut self, hidden: &[usize], classes: usize) -> Self {
+        let mut width = self.last_width;
+        for next in hidden.iter().copied().chain([classes]) {
+            let more = (width + 1).saturating_mul(next as u64);
+            self.parameters = self.parameters.saturating_add(more);
+            self.multiplications = self.multiplications.saturating_add(more);
+            (self.last_width, width) = (width, next as u64);
+        }
+        self
+    }
+}
+
+/// `hidden 128 tanh`, `small-cnn tanh`, `vgg16 hidden none`.
+pub(crate) fn line(architecture: &Architecture) -> String {
+    let hidden = |widths: &[usize]| {
+        let widths: Vec<String> = widths.iter().map(ToString::to_string).collect();
+        format!("hidden {}", if widths.is_empty() { "none".to_owned() } else { widths.join("-") })
+    };
+    let between = |activation: &Activation| match activation {
+        Activation::Tanh => "tanh",
+        Activation::Relu => "relu",
+        Activation::Sigmoid => "sigmoid",
+        _ => "another activation",
+    };
+    match architecture {
+        Architecture::Mlp { hidden: widths, activation } => {
+            format!("{} {}", hidden(widths), between(activation))
+        }
+        Architecture::Lenet => "lenet".to_owned(),
+        Architecture::SmallCnn { activation } => format!("small-cnn {}", between(activation)),
+        Architecture::Cnn { activation } => format!("cnn {}", between(activation)),
+        Architecture::Alexnet => "alexnet".to_owned(),
+        Architecture::Vgg16 { hidden: widths } => format!("vgg16 {}", hidden(widths)),
+        Architecture::MobilenetV1 => "mobilenet-v1".to_owned(),
+    }
+}

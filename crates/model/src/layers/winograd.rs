@@ -414,9 +414,24 @@ fn negative<const N: usize>(a: [f32; N]) -> [f32; N] {
 fn cut<const N: usize>(numbers: &[f32], at: usize, count: usize) -> &[[f32; N]] {
     numbers[at..at + count * N].as_chunks().0
 }
+/// Of transformed tiles the four elements of row `q`.
 #[inline(always)]
-fn cut_mut<const N: usize>(numbers: &mut [f32], at: usize, count: usize) -> &mut [[f32; N]] {
-    numbers[at..at + count * N].as_chunks_mut().0
+fn row_mut<const N: usize>(
+    out: &mut [f32],
+    stride: usize,
+    q: usize,
+    [at, count]: [usize; 2],
+) -> [&mut [[f32; N]]; 4] {
+    let (first, out) = out[4 * q * stride..].split_at_mut(stride);
+    let (second, out) = out.split_at_mut(stride);
+    let (third, fourth) = out.split_at_mut(stride);
+    let to = at..at + count * N;
+    [
+        first[to.clone()].as_chunks_mut().0,
+        second[to.clone()].as_chunks_mut().0,
+        third[to.clone()].as_chunks_mut().0,
+        fourth[to].as_chunks_mut().0,
+    ]
 }
 
 /// `B^T d B` of `count` times `N` tiles from `at` on; `rows` are four rows of `across + 1` even and as many odd columns.
@@ -434,30 +449,12 @@ fn input_tiles<const N: usize>(
         [(0, 2, -1.0), (1, 2, 1.0), (2, 1, -1.0), (1, 3, -1.0)].into_iter().enumerate()
     {
         let (a, b) = (2 * first * half + at, 2 * second * half + at);
-        let a0 = cut::<N>(rows, a, count);
-        let (a1, a2) = (
-            &cut::<N>(rows, a + half, count)[..a0.len()],
-            &cut::<N>(rows, a + 1, count)[..a0.len()],
-        );
-        let a3 = &cut::<N>(rows, a + half + 1, count)[..a0.len()];
-        let (b0, b1) =
-            (&cut::<N>(rows, b, count)[..a0.len()], &cut::<N>(rows, b + half, count)[..a0.len()]);
-        let (b2, b3) = (
-            &cut::<N>(rows, b + 1, count)[..a0.len()],
-            &cut::<N>(rows, b + half + 1, count)[..a0.len()],
-        );
-        let (out0, out) = out[4 * q * stride..].split_at_mut(stride);
-        let (out1, out) = out.split_at_mut(stride);
-        let (out2, out3) = out.split_at_mut(stride);
-        let (o0, o1) = (
-            &mut cut_mut::<N>(out0, at, count)[..a0.len()],
-            &mut cut_mut::<N>(out1, at, count)[..a0.len()],
-        );
-        let (o2, o3) = (
-            &mut cut_mut::<N>(out2, at, count)[..a0.len()],
-            &mut cut_mut::<N>(out3, at, count)[..a0.len()],
-        );
-        for i in 0..a0.len() {
+        let (a0, a1) = (cut::<N>(rows, a, count), cut::<N>(rows, a + half, count));
+        let (a2, a3) = (cut::<N>(rows, a + 1, count), cut::<N>(rows, a + half + 1, count));
+        let (b0, b1) = (cut::<N>(rows, b, count), cut::<N>(rows, b + half, count));
+        let (b2, b3) = (cut::<N>(rows, b + 1, count), cut::<N>(rows, b + half + 1, count));
+        let [o0, o1, o2, o3] = row_mut::<N>(out, stride, q, [at, count]);
+        for i in 0..count {
             let d0 = signed(a0[i], sign, b0[i]);
             let d1 = signed(a1[i], sign, b1[i]);
             let d2 = signed(a2[i], sign, b2[i]);
@@ -483,22 +480,11 @@ fn gradient_tiles<const N: usize>(
     for (q, (first, second)) in
         [(1.0, 0.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0)].into_iter().enumerate()
     {
-        let a0 = cut::<N>(rows, at, count);
-        let a1 = &cut::<N>(rows, across + at, count)[..a0.len()];
-        let b0 = &cut::<N>(rows, 2 * across + at, count)[..a0.len()];
-        let b1 = &cut::<N>(rows, 3 * across + at, count)[..a0.len()];
-        let (out0, out) = out[4 * q * stride..].split_at_mut(stride);
-        let (out1, out) = out.split_at_mut(stride);
-        let (out2, out3) = out.split_at_mut(stride);
-        let (o0, o1) = (
-            &mut cut_mut::<N>(out0, at, count)[..a0.len()],
-            &mut cut_mut::<N>(out1, at, count)[..a0.len()],
-        );
-        let (o2, o3) = (
-            &mut cut_mut::<N>(out2, at, count)[..a0.len()],
-            &mut cut_mut::<N>(out3, at, count)[..a0.len()],
-        );
-        for i in 0..a0.len() {
+        let (a0, a1) = (cut::<N>(rows, at, count), cut::<N>(rows, across + at, count));
+        let b0 = cut::<N>(rows, 2 * across + at, count);
+        let b1 = cut::<N>(rows, 3 * across + at, count);
+        let [o0, o1, o2, o3] = row_mut::<N>(out, stride, q, [at, count]);
+        for i in 0..count {
             let y0 = signed(scaled(a0[i], first), second, b0[i]);
             let y1 = signed(scaled(a1[i], first), second, b1[i]);
             o0[i] = y0;

@@ -4,24 +4,12 @@
 //! Canonne, Kamath & Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020 (arXiv:2004.00010),
 //! Algorithms 1 to 3. Every comparison is between integers and every uniform draw is unbiased, so the output law is
 //! exact. The time taken depends on the values drawn: do not expose it to an attacker.
+use super::response::below;
 use crate::{Error, NoiseRng};
 use rand_core::Rng;
 
 /// Largest standard deviation or scale in grid steps; products of two such numbers and a small factor fit 64 bits.
 pub const LARGEST_SCALE: u32 = 1 << 30;
-
-/// Uniform below `n` (Lemire 2019, arXiv:1805.10941): unbiased.
-#[inline]
-pub(super) fn below<R: Rng + ?Sized>(rng: &mut R, n: u32) -> u32 {
-    let mut product = u64::from(rng.next_u32()) * u64::from(n);
-    if (product as u32) < n {
-        let reject_below = n.wrapping_neg() % n;
-        while (product as u32) < reject_below {
-            product = u64::from(rng.next_u32()) * u64::from(n);
-        }
-    }
-    (product >> 32) as u32
-}
 
 /// True with probability `exp(-numerator / denominator)`, for `numerator <= denominator`.
 ///

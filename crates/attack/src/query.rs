@@ -1,7 +1,7 @@
 //! Asks a model about records.
 use crate::{Access, Error, ModelSignals};
 use dosimeter_data::{Dataset, RecordId};
-use dosimeter_model::{Graph, Layer, Rows, Value, Workspace};
+use dosimeter_model::{Graph, Rows, Value, Workspace};
 use dosimeter_train::Batch;
 
 /// Records asked about at a time: bounds memory, changes no answer.
@@ -22,8 +22,7 @@ pub fn query(
     records: &[RecordId],
     access: Access,
 ) -> Result<ModelSignals, Error> {
-    let last_linear = graph.nodes().iter().rev().find(|n| matches!(n.layer, Layer::Linear(_)));
-    let read = last_linear.map_or(Value::INPUT, |n| n.inputs[0]);
+    let read = graph.last_linear().map_or(Value::INPUT, |i| graph.nodes()[i].inputs[0]);
     let last_width = graph.shape(read).iter().product();
     let mut logits = Vec::with_capacity(records.len() * graph.outputs());
     let mut last = Vec::new();

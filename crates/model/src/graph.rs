@@ -196,6 +196,11 @@ impl Graph {
         });
         each.fold(0, u64::saturating_add)
     }
+    /// Position of the last linear layer.
+    #[must_use]
+    pub fn last_linear(&self) -> Option<usize> {
+        self.nodes().iter().rposition(|node| matches!(node.layer, Layer::Linear(_)))
+    }
     /// Inputs per record.
     #[must_use]
     pub fn inputs(&self) -> usize {

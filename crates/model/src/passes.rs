@@ -33,8 +33,7 @@ impl Graph {
     ) -> Result<&'w [f32], Error> {
         self.check_width(rows)?;
         let wiring = &*self.wiring;
-        let is_linear = |i: &usize| matches!(wiring.nodes[*i].layer, Layer::Linear(_));
-        let last_linear = (0..wiring.nodes.len()).rev().find(is_linear);
+        let last_linear = self.last_linear();
         workspace.outputs.clear();
         workspace.last_layer_inputs.clear();
         for start in (0..rows.len()).step_by(wiring.layout.block) {
@@ -95,6 +94,10 @@ impl Graph {
     /// | norm > `clipping_norm` | its gradient, scaled to `clipping_norm` (less 1e-6 relative, against rounding) |
     /// | NaN or infinite anywhere | zero; counted by [`Workspace::non_finite_records`] |
     /// | no records at all | zero |
+    ///
+    /// The norm of a linear layer's gradient is taken in double precision. That of a convolution with few outputs may come
+    /// from Gram matrices in single precision: their error, at most about `1e-7 (weights of an output + outputs)` of
+    /// `|inputs|^2 |output gradients|^2`, is **not** allowed for, and matters where a record's gradients cancel over the places.
     ///
     /// # Source
     /// Bu et al., *Differentially Private Optimization on Large Model at Small Cost*, ICML 2023

@@ -2,7 +2,7 @@
 use crate::Error;
 use crate::study::Study;
 use dosimeter_data::{Dataset, Seed};
-use dosimeter_model::{Activation, Layer};
+use dosimeter_model::Activation;
 use dosimeter_train::Architecture;
 
 /// Sizes of the network that a study trains on a data set.
@@ -41,10 +41,8 @@ impl Network {
             let what = format!("cannot take images of {channels} x {height} x {width}: {error}");
             study.problem("target.model", what)
         })?;
-        let last = graph.nodes().iter().rev().find_map(|node| match node.layer {
-            Layer::Linear(linear) => Some(linear.inputs as u64),
-            _ => None,
-        });
+        let last = graph.last_linear().map(|i| graph.nodes()[i].inputs[0]);
+        let last = last.map(|read| graph.shape(read).iter().product::<usize>() as u64);
         let built = Self {
             parameters: graph.parameters().len() as u64,
             multiplications: graph.multiplications(),

@@ -1,7 +1,7 @@
 //! The ways through a graph: forward, backward, and sums of the gradients of single records.
 use crate::graph::Wiring;
 use crate::kernels::{self, Write};
-use crate::layers::{Layer, Linear, LinearInput, Read, Scratch};
+use crate::layers::{Kept, Layer, Linear, LinearInput, Read, Scratch};
 use crate::workspace::Encoded;
 use crate::{Error, Examples, GradientParts, Graph, Node, Rows, Value, Workspace};
 use std::ops::Range;
@@ -81,7 +81,8 @@ impl Graph {
     ///
     /// Norms come from inputs and output gradients of each layer (book-keeping), and the clipped sum is
     /// `A^T diag(c) B` layer by layer: there is no second backward pass, and no per-record gradient is formed save by
-    /// convolutions for which that is the cheaper way.
+    /// normalizations, by convolutions for which that is the cheaper way, and where a convolution's gradients cancel over
+    /// the places. A gradient once formed is what is added, so its norm is that of what is added, however it was rounded.
     /// Losses and norms per record are in the workspace afterwards. Several calls are as in [`Self::gradient_sum`].
     ///
     /// # Guarantee
@@ -95,9 +96,9 @@ impl Graph {
     /// | NaN or infinite anywhere | zero; counted by [`Workspace::non_finite_records`] |
     /// | no records at all | zero |
     ///
-    /// The norm of a linear layer's gradient is taken in double precision. That of a convolution with few outputs may come
-    /// from Gram matrices in single precision: their error, at most about `1e-7 (weights of an output + outputs)` of
-    /// `|inputs|^2 |output gradients|^2`, is **not** allowed for, and matters where a record's gradients cancel over the places.
+    /// Norms are taken in double precision, of the single-precision numbers that the sum is formed from. Rounding scaled
+    /// output gradients to single precision, and a norm by Gram matrices, stay within the 1e-6: a convolution forms the
+    /// gradient of a record for which they would not.
     ///
     /// # Source
     /// Bu et al., *Differentially Private Optimization on Large Model at Small Cost*, ICML 2023
@@ -374,7 +375,7 @@ impl Graph {
         let mut squared_norms = std::mem::take(&mut workspace.squared_norms);
         let mut scratch = std::mem::take(&mut workspace.scratch);
         let mut kept = std::mem::take(&mut workspace.kept);
-        kept.resize_with(wiring.nodes.len(), Vec::new);
+        kept.resize_with(wiring.nodes.len(), Kept::default);
         squared_norms.clear();
         squared_norms.resize(block.len(), 0.0);
         for (i, node) in wiring.nodes.iter().enumerate() {
@@ -422,9 +423,8 @@ impl Graph {
                     workspace.gradients[place][row(*width)].fill(0.0);
                     workspace.values[place][row(*width)].fill(0.0);
                 }
-                for kept in &mut workspace.kept {
-                    let width = kept.len() / records;
-                    kept[row(width)].fill(0.0);
+                for kept in workspace.kept.iter_mut().filter_map(|k| k.of_record(record)) {
+                    kept.fill(0.0);
                 }
                 if let Rows::Dense { width, values } = block {
                     if !input.blanked {
@@ -439,17 +439,29 @@ impl Graph {
             let coefficient = clipping_norm / (norm * (1.0 + CLIPPING_SLACK));
             if coefficient < 1.0 && norm > clipping_norm {
                 workspace.clipped += 1;
-                let coefficient = coefficient as f32;
+                // Below the normal numbers rounding is not relative.
+                let coefficient =
+                    Some(coefficient as f32).filter(|c| c.is_normal()).unwrap_or_default();
                 workspace.coefficients[record] = coefficient;
                 for (i, parameters) in self.wiring.parameters.iter().enumerate() {
-                    let summed = workspace.kept.get(i).is_some_and(|k| !k.is_empty());
                     if let Some(place) = layout.places[i + 1]
                         && !parameters.is_empty()
-                        && !summed
+                        && workspace.kept[i].records.len() < records
                     {
                         let gradient = &mut workspace.gradients[place];
-                        kernels::scale(&mut gradient[row(layout.widths[place])], coefficient);
+                        kernels::scale_down(&mut gradient[row(layout.widths[place])], coefficient);
                     }
+                }
+            }
+        }
+        // Records whose gradients are kept must not be added a second time.
+        for (i, kept) in workspace.kept.iter().enumerate() {
+            if let Some(place) = layout.places[i + 1]
+                && kept.records.len() < records
+            {
+                let width = layout.widths[place];
+                for record in &kept.records {
+                    workspace.gradients[place][record * width..(record + 1) * width].fill(0.0);
                 }
             }
         }
@@ -552,8 +564,14 @@ impl BlockInput {
             );
             return;
         }
-        if let Some(kept) = workspace.kept.get(node).filter(|k| !k.is_empty()) {
-            sum_weighted(kept, &workspace.coefficients, out, write);
+        let kept = workspace.kept.get(node).filter(|k| !k.records.is_empty());
+        let add_kept = |out: &mut [f32], write: Write| {
+            if let Some(kept) = kept {
+                sum_weighted(kept, &workspace.coefficients, out, write);
+            }
+        };
+        if kept.is_some_and(|k| k.records.len() == block.len()) {
+            add_kept(out, write);
             return;
         }
         let shapes = wiring.input_shapes(node);
@@ -562,6 +580,7 @@ impl BlockInput {
         let read = Read { records: block.len(), parameters: &[], shapes: &shapes, inputs: &inputs };
         let operation = wiring.nodes[node].layer.operation();
         operation.parameter_gradient(&read, gradient, out, write, scratch);
+        add_kept(out, Write::Accumulate);
     }
     /// Of the rows of a linear layer's parameter gradient those in `rows`.
     #[expect(clippy::too_many_arguments, reason = "the parts of one pass")]
@@ -583,15 +602,15 @@ impl BlockInput {
 }
 
 /// `out = sum of coefficient times row`, or `+=`; piece by piece, so that the sum stays in the first-level cache.
-fn sum_weighted(rows: &[f32], coefficients: &[f32], out: &mut [f32], write: Write) {
+fn sum_weighted(kept: &Kept, coefficients: &[f32], out: &mut [f32], write: Write) {
     const PIECE: usize = 2048;
     let width = out.len();
     for (i, out) in out.chunks_mut(PIECE).enumerate() {
         if write == Write::Overwrite {
             out.fill(0.0);
         }
-        for (row, factor) in rows.chunks_exact(width).zip(coefficients) {
-            kernels::axpy(out, *factor, &row[i * PIECE..][..out.len()]);
+        for (row, record) in kept.gradients.chunks_exact(width).zip(&kept.records) {
+            kernels::axpy(out, coefficients[*record], &row[i * PIECE..][..out.len()]);
         }
     }
 }

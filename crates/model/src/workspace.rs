@@ -1,6 +1,6 @@
 //! Reusable memory of the passes through a graph.
 use crate::kernels::RowLists;
-use crate::layers::Scratch;
+use crate::layers::{Kept, Scratch};
 
 /// All buffers of forward and backward passes. They grow to the largest block seen and are then reused: a training
 /// step allocates next to nothing.
@@ -10,8 +10,8 @@ pub struct Workspace {
     pub(crate) values: Vec<Vec<f32>>,
     /// Gradients with respect to them.
     pub(crate) gradients: Vec<Vec<f32>>,
-    /// Gradients of single records, by layer; empty where they were not formed.
-    pub(crate) kept: Vec<Vec<f32>>,
+    /// Gradients of single records that were formed, by layer.
+    pub(crate) kept: Vec<Kept>,
     /// By which the gradients of each record count in `kept`.
     pub(crate) coefficients: Vec<f32>,
     pub(crate) encoded: Encoded,

@@ -174,6 +174,19 @@ pub fn scale(values: &mut [f32], factor: f32) {
     );
 }
 
+/// `x = factor x`, and 0 where that is below the normal numbers (1.2e-38): beyond rounding by 2^-24 relative, nothing
+/// grows.
+pub fn scale_down(values: &mut [f32], factor: f32) {
+    map(
+        values,
+        #[inline(always)]
+        move |x| {
+            let y = x * factor;
+            select(y.abs() < f32::MIN_POSITIVE, 0.0, y)
+        },
+    );
+}
+
 /// `out += factor values`.
 pub fn axpy(out: &mut [f32], factor: f32, values: &[f32]) {
     map_with(
@@ -320,6 +333,10 @@ mod tests {
         relu(&mut v);
         assert_eq!(v[..4], [f32::INFINITY, 3.0, 0.0, 0.0]);
         assert!(v[4].is_nan());
+        let mut v = [1.5e-38, -4.0, f32::NAN];
+        scale_down(&mut v, 0.5);
+        assert_eq!(v[..2], [0.0, -2.0]);
+        assert!(v[2].is_nan());
         let mut v = [0.0, f32::NAN];
         sigmoid(&mut v);
         assert!((v[0] - 0.5).abs() < 1e-7 && v[1].is_nan());

@@ -11,8 +11,8 @@ mod reduction;
 mod row_sum;
 
 pub use elementwise::{
-    add_affine, affine, axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale, sigmoid,
-    sigmoid_gradient, softmax_rows, tanh, tanh_gradient,
+    add_affine, affine, axpy, leaky_relu, leaky_relu_gradient, relu, relu_gradient, scale,
+    scale_down, sigmoid, sigmoid_gradient, softmax_rows, tanh, tanh_gradient,
 };
 pub(crate) use elementwise::{exp_of, sigmoid_of};
 pub(crate) use product::equal_tiles;

@@ -2,7 +2,7 @@
 use super::depthwise::Depthwise;
 use super::window::{Plane, Window};
 use super::winograd::Tiled;
-use super::{Misfit, Operation, Read, Scratch, only};
+use super::{Kept, Misfit, Operation, Read, Scratch, only};
 use crate::kernels::{self, Matrix, Write};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -32,6 +32,16 @@ const COLUMNS: usize = 512;
 /// Gradients of single records are formed where a Gram matrix of the outputs (`outputs^2 (inputs + channels)`
 /// multiplications) would cost more than this for every number of such a gradient written and read again.
 const GRAM_PER_NUMBER: usize = 16;
+
+/// A record whose gradients cancel over the places to less than one in so many is formed. Its norm by Gram matrices would be
+/// right, but the sum of scaled gradients would not keep to it: rounding the output gradients to 24 bits moves the sum by
+/// up to `2^-24 sum_p |g_p| |u_p|`, and with the rounding of the coefficient that must stay below
+/// [`CLIPPING_SLACK`](crate::passes) = 2^-20.
+const CANCELLATION: f64 = 12.0;
+
+/// Squared norm of inputs beyond which a gradient is formed: output gradients that vanish when scaled (below 1.2e-38) would
+/// otherwise count.
+const LARGE_INPUTS: f64 = 1e20;
 
 /// One group of a convolution on one shape: `[outputs, taps] x [taps, places]`.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +170,41 @@ impl Convolution {
             }
         }
     }
+    /// `sum_pq (u_p . u_q + 1) (g_p . g_q)` over the places of one record, the 1 for biases. In double precision, so wrong by
+    /// at most 1e-16 (taps + outputs) of `(sum_p |u_p| |g_p|)^2`; `None` if that or the sum over records could be felt
+    /// (see [`CANCELLATION`]).
+    fn squared_norm_by_grams(
+        &self,
+        sizes: &Sizes,
+        read: &Read<'_>,
+        gradient: &[f32],
+        record: usize,
+        scratch: &mut Scratch,
+    ) -> Option<f64> {
+        let Sizes { outputs, taps, places, .. } = *sizes;
+        let one = f64::from(u8::from(self.bias));
+        let Scratch { columns, products, planes, rows, .. } = scratch;
+        let (mut squared, mut lengths, mut input_norm) = (0.0, 0.0, 0.0);
+        for group in 0..self.groups {
+            let part = record..record + 1;
+            let inputs = self.columns(sizes, read.inputs[0], group, part.clone(), columns);
+            transpose(inputs, places, planes);
+            transpose(self.rows(sizes, gradient, group, part, products), places, rows);
+            for (p, (u, g)) in planes.chunks_exact(taps).zip(rows.chunks_exact(outputs)).enumerate()
+            {
+                let of_inputs = kernels::squared_norm(u);
+                let of_place = (of_inputs + one) * kernels::squared_norm(g);
+                input_norm += of_inputs;
+                lengths += of_place.sqrt();
+                squared += of_place;
+                let others = planes.chunks_exact(taps).zip(rows.chunks_exact(outputs)).skip(p + 1);
+                for (other_u, other_g) in others {
+                    squared += 2.0 * (kernels::dot(u, other_u) + one) * kernels::dot(g, other_g);
+                }
+            }
+        }
+        (lengths <= CANCELLATION * squared.sqrt() && input_norm < LARGE_INPUTS).then_some(squared)
+    }
     /// The gradient of the parameters, summed over some records.
     fn add_gradient(
         &self,
@@ -201,6 +246,17 @@ impl Convolution {
                     *bias += kernels::sum(places) as f32;
                 }
             }
+        }
+    }
+}
+
+/// `[rows, columns]` to `[columns, rows]`.
+fn transpose(numbers: &[f32], columns: usize, out: &mut Vec<f32>) {
+    let rows = numbers.len() / columns;
+    out.resize(numbers.len(), 0.0);
+    for (column, out) in out.chunks_exact_mut(rows).enumerate() {
+        for (o, x) in out.iter_mut().zip(numbers[column..].iter().step_by(columns)) {
+            *o = *x;
         }
     }
 }
@@ -329,7 +385,7 @@ impl Operation for Convolution {
         self.add_gradient(read, gradient, 0..read.records, out, scratch);
     }
     /// The gradient of one record's weights is `G U^T` with `G` `[outputs, places]` and `U` `[taps, places]`: either it
-    /// is formed, or its squared norm is the sum of the products of the Gram matrices `G^T G` and `U^T U`.
+    /// is formed and kept, or its squared norm is the sum of the products of the Gram matrices `G^T G` and `U^T U`.
     ///
     /// # Source
     /// Bu, Mao and Xu, *Scalable and Efficient Training of Large Convolutional Neural Networks with Differential
@@ -339,41 +395,25 @@ impl Operation for Convolution {
         read: &Read<'_>,
         gradient: &[f32],
         squared_norms: &mut [f64],
-        kept: &mut Vec<f32>,
+        kept: &mut Kept,
         scratch: &mut Scratch,
     ) {
         let sizes = self.sizes(read.shapes[0]);
         let Sizes { outputs, taps, places, .. } = sizes;
         let gram = places.saturating_mul(places).saturating_mul(taps + outputs);
-        if gram >= GRAM_PER_NUMBER * outputs * taps {
-            let count = self.weight_count() + if self.bias { self.outputs } else { 0 };
-            kept.resize(read.records * count, 0.0);
-            kept.fill(0.0);
-            for (record, out) in kept.chunks_exact_mut(count).enumerate() {
-                self.add_gradient(read, gradient, record..record + 1, out, scratch);
-                squared_norms[record] += kernels::squared_norm(out);
-            }
-            return;
-        }
-        let mut grams = vec![0.0; 2 * places * places];
-        let (of_inputs, of_outputs) = grams.split_at_mut(places * places);
+        let form = gram >= GRAM_PER_NUMBER * outputs * taps;
+        let count = self.weight_count() + if self.bias { self.outputs } else { 0 };
         for (record, norm) in squared_norms.iter_mut().enumerate() {
-            for group in 0..self.groups {
-                let part = record..record + 1;
-                let (columns, products) = (&mut scratch.columns, &mut scratch.products);
-                let columns = self.columns(&sizes, read.inputs[0], group, part.clone(), columns);
-                let columns = Matrix::new(columns, taps, places);
-                kernels::matmul(columns.transposed(), columns, of_inputs, Write::Overwrite);
-                let rows = self.rows(&sizes, gradient, group, part, products);
-                let rows = Matrix::new(rows, outputs, places);
-                kernels::matmul(rows.transposed(), rows, of_outputs, Write::Overwrite);
-                *norm += kernels::dot(of_inputs, of_outputs);
-            }
-            if self.bias {
-                let row = &gradient[record * self.outputs * places..][..self.outputs * places];
-                let sums = row.chunks_exact(places).map(kernels::sum);
-                *norm += sums.map(|s| s * s).sum::<f64>();
-            }
+            let by_grams = if form {
+                None
+            } else {
+                self.squared_norm_by_grams(&sizes, read, gradient, record, scratch)
+            };
+            *norm += by_grams.unwrap_or_else(|| {
+                let out = kept.add(record, count);
+                self.add_gradient(read, gradient, record..record + 1, out, scratch);
+                kernels::squared_norm(out)
+            });
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The linear layer, on numbers and on bits.
-use super::{Misfit, Operation, Read, Scratch, only};
+use super::{Kept, Misfit, Operation, Read, Scratch, only};
 use crate::kernels::{self, Matrix, RowLists, Write};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -199,7 +199,7 @@ impl Operation for Linear {
         read: &Read<'_>,
         gradient: &[f32],
         squared_norms: &mut [f64],
-        _: &mut Vec<f32>,
+        _: &mut Kept,
         _: &mut Scratch,
     ) {
         self.add_squared_gradient_norms(

@@ -183,6 +183,34 @@ pub(crate) struct Scratch {
     pub(crate) rows: Vec<f32>,
 }
 
+/// Gradients of single records that were formed on the way to their norms.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Kept {
+    /// `[records kept, parameters]`.
+    pub(crate) gradients: Vec<f32>,
+    /// Whose they are, in order.
+    pub(crate) records: Vec<usize>,
+}
+impl Kept {
+    pub(crate) fn clear(&mut self) {
+        self.gradients.clear();
+        self.records.clear();
+    }
+    /// Room for the gradient of one more record, filled with 0.
+    pub(crate) fn add(&mut self, record: usize, parameters: usize) -> &mut [f32] {
+        let start = self.gradients.len();
+        self.gradients.resize(start + parameters, 0.0);
+        self.records.push(record);
+        &mut self.gradients[start..]
+    }
+    /// The gradient of a record, if it is kept.
+    pub(crate) fn of_record(&mut self, record: usize) -> Option<&mut [f32]> {
+        let row = self.records.binary_search(&record).ok()?;
+        let parameters = self.gradients.len() / self.records.len();
+        Some(&mut self.gradients[row * parameters..(row + 1) * parameters])
+    }
+}
+
 /// What a layer does to the numbers of a block of records.
 ///
 /// Gradients are computed from what the layer read ([`Activation`]s alone: from what they wrote), so nothing else
@@ -222,14 +250,15 @@ pub(crate) trait Operation {
     }
     /// Adds to `squared_norms` each record's squared norm of its own parameter gradient.
     ///
-    /// An operation that forms the gradients of single records on the way leaves them in `kept`, `[records,
-    /// parameters]`; their weighted sum then stands in for [`Self::parameter_gradient`].
+    /// An operation that forms gradients of single records on the way leaves them in `kept`; they are then added as they
+    /// are, and [`Self::parameter_gradient`] is asked for the other records alone. Where it is, a rounding of the output
+    /// gradients by 2^-24 relative must not lift a record's gradient by more than 15 times as much above this norm.
     fn add_squared_gradient_norms(
         &self,
         _read: &Read<'_>,
         _gradient: &[f32],
         _squared_norms: &mut [f64],
-        _kept: &mut Vec<f32>,
+        _kept: &mut Kept,
         _scratch: &mut Scratch,
     ) {
     }

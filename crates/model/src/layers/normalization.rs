@@ -1,5 +1,5 @@
 //! Normalization of the numbers of one record, and with statistics fixed beforehand.
-use super::{Misfit, Operation, Read, Scratch, only};
+use super::{Kept, Misfit, Operation, Read, Scratch, only};
 use crate::kernels::{self, Write};
 use serde::{Deserialize, Serialize};
 
@@ -198,15 +198,14 @@ impl Operation for Normalization {
         read: &Read<'_>,
         gradient: &[f32],
         squared_norms: &mut [f64],
-        kept: &mut Vec<f32>,
+        kept: &mut Kept,
         _: &mut Scratch,
     ) {
         let count = 2 * self.scales();
-        kept.resize(read.records * count, 0.0);
-        kept.fill(0.0);
-        for (record, out) in kept.chunks_exact_mut(count).enumerate() {
+        for (record, norm) in squared_norms.iter_mut().enumerate() {
+            let out = kept.add(record, count);
             self.add_record(read, record, gradient, out);
-            squared_norms[record] += kernels::squared_norm(out);
+            *norm += kernels::squared_norm(out);
         }
     }
 }

@@ -44,6 +44,8 @@ pub fn query(
                         last.extend((0..width).map(|j| ((row[j / 64] >> (j % 64)) & 1) as f32));
                     }
                 }
+                // The last linear layer of a network of graphs reads what other layers gave.
+                Rows::Graphs(_) => {}
             }
         }
     }

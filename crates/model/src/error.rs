@@ -56,6 +56,22 @@ pub enum Error {
         /// Of the rows.
         got: usize,
     },
+    /// Numbers where graphs are read, or graphs where numbers are.
+    #[error("the network takes {needed}, got {got}")]
+    InputKind {
+        /// What the network takes.
+        needed: &'static str,
+        /// What the rows are.
+        got: &'static str,
+    },
+    /// Lists that describe no graph.
+    #[error("graph {record}: {what}")]
+    Graphs {
+        /// Position in the batch.
+        record: usize,
+        /// What is wrong.
+        what: &'static str,
+    },
     /// Not one target per record.
     #[error("{records} records need {needed} targets, got {got}")]
     TargetCount {

@@ -1,5 +1,5 @@
 //! Layers wired into a graph, over one slice of parameters.
-use crate::layers::Layer;
+use crate::layers::{Layer, Misfit};
 use crate::{Error, RECORD_BLOCK};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -120,6 +120,10 @@ impl Graph {
             return Err(Error::UnknownValue { layer: position, value: value.0 });
         }
         let shapes: Vec<&[usize]> = inputs.iter().map(|v| wiring.shapes[v.0].as_slice()).collect();
+        if wiring.mixes_kinds(&layer, inputs) {
+            return Err(Misfit::new("graphs: the graph's input, read by such layers alone")
+                .at(position, &shapes));
+        }
         let operation = layer.operation();
         let shape = operation.output_shape(&shapes).map_err(|m| m.at(position, &shapes))?;
         check_shape(&shape)?;
@@ -196,6 +200,11 @@ impl Graph {
         });
         each.fold(0, u64::saturating_add)
     }
+    /// Whether its records are graphs ([`Rows::Graphs`](crate::Rows::Graphs)), not numbers.
+    #[must_use]
+    pub fn reads_graphs(&self) -> bool {
+        self.nodes().iter().any(|node| matches!(node.layer, Layer::GraphConvolutions(_)))
+    }
     /// Position of the last linear layer.
     #[must_use]
     pub fn last_linear(&self) -> Option<usize> {
@@ -214,6 +223,14 @@ impl Graph {
 }
 
 impl Wiring {
+    /// Whether with this layer the graph's input would be both graphs and numbers, or another value be graphs.
+    fn mixes_kinds(&self, layer: &Layer, inputs: &[Value]) -> bool {
+        let graphs = |layer: &Layer| matches!(layer, Layer::GraphConvolutions(_));
+        let others = self.nodes.iter().filter(|n| n.inputs.contains(&Value::INPUT));
+        let input = inputs.contains(&Value::INPUT);
+        graphs(layer) && !input
+            || input && others.into_iter().any(|n| graphs(&n.layer) != graphs(layer))
+    }
     /// Numbers of one record.
     pub(crate) fn width(&self, value: usize) -> usize {
         self.shapes[value].iter().product()

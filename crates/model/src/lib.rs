@@ -9,6 +9,7 @@ pub mod error;
 pub mod fold;
 pub mod gradient_parts;
 pub mod graph;
+mod graph_rows;
 pub mod kernels;
 pub mod layers;
 pub mod loss;
@@ -22,10 +23,11 @@ pub mod zoo;
 pub use error::Error;
 pub use gradient_parts::GradientParts;
 pub use graph::{Graph, Node, Value};
+pub use graph_rows::GraphRows;
 pub use layers::{
     Activation, Affine, Arithmetic, Arrange, BatchNormalization, Combine, CombineConstant,
-    Concatenate, Convolution, Cut, Elementwise, Fill, Layer, Linear, LocalResponse, Normalization,
-    Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Window,
+    Concatenate, Convolution, Cut, Elementwise, Fill, GraphConvolutions, Layer, Linear,
+    LocalResponse, Normalization, Pool, Pooling, Reduce, Reduction, Reshape, Softmax, Window,
 };
 pub use loss::{Examples, Loss, Targets};
 pub use rows::{RECORD_BLOCK, Rows};

@@ -153,6 +153,11 @@ impl Graph {
     }
 
     fn check_width(&self, rows: &Rows<'_>) -> Result<(), Error> {
+        let graphs = matches!(rows, Rows::Graphs(_));
+        if graphs != self.reads_graphs() {
+            let kind = |graphs: bool| if graphs { "graphs" } else { "numbers" };
+            return Err(Error::InputKind { needed: kind(!graphs), got: kind(graphs) });
+        }
         if rows.width() == self.inputs() {
             Ok(())
         } else {
@@ -251,9 +256,18 @@ impl Graph {
         for kept in &mut workspace.kept {
             kept.clear();
         }
-        if let Some(clipping_norm) = clipping_norm {
-            self.record_norms(block, input, workspace);
-            self.clip_records(block, clipping_norm, &mut input, workspace);
+        match clipping_norm {
+            Some(clipping_norm) => {
+                self.record_norms(block, input, false, workspace);
+                workspace.gradient_norms.extend(workspace.squared_norms.iter().map(|s| s.sqrt()));
+                self.clip_records(block, clipping_norm, &mut input, workspace);
+            }
+            None if self.nodes().iter().any(|n| n.layer.operation().keeps_gradients()) => {
+                self.record_norms(block, input, true, workspace);
+                workspace.coefficients.clear();
+                workspace.coefficients.resize(block.len(), 1.0);
+            }
+            None => {}
         }
         input
     }
@@ -285,7 +299,7 @@ impl Graph {
                     linear.forward(self.parameters_at(i), read, &mut output);
                 }
                 layer => {
-                    input.with_read(self, i, block, workspace, |read| {
+                    input.with_read(wiring, self.parameters_at(i), i, block, workspace, |read| {
                         layer.operation().forward(read, &mut output, &mut scratch);
                     });
                 }
@@ -358,7 +372,7 @@ impl Graph {
                 }
                 let write = if written[below] { Write::Accumulate } else { Write::Overwrite };
                 let mut out = std::mem::take(&mut workspace.gradients[below]);
-                input.with_read(self, i, block, workspace, |read| {
+                input.with_read(wiring, self.parameters_at(i), i, block, workspace, |read| {
                     let operation = node.layer.operation();
                     operation.input_gradient(read, which, &gradient, &mut out, write, &mut scratch);
                 });
@@ -370,7 +384,14 @@ impl Graph {
         workspace.scratch = scratch;
     }
 
-    fn record_norms(&self, block: &Rows<'_>, input: BlockInput, workspace: &mut Workspace) {
+    /// Squared norms of the records' gradients, of all layers or of those alone that keep gradients in any case.
+    fn record_norms(
+        &self,
+        block: &Rows<'_>,
+        input: BlockInput,
+        keeping_alone: bool,
+        workspace: &mut Workspace,
+    ) {
         let wiring = &*self.wiring;
         let mut squared_norms = std::mem::take(&mut workspace.squared_norms);
         let mut scratch = std::mem::take(&mut workspace.scratch);
@@ -380,7 +401,9 @@ impl Graph {
         squared_norms.resize(block.len(), 0.0);
         for (i, node) in wiring.nodes.iter().enumerate() {
             let Some(place) = wiring.layout.places[i + 1] else { continue };
-            if wiring.parameters[i].is_empty() {
+            if wiring.parameters[i].is_empty()
+                || keeping_alone && !node.layer.operation().keeps_gradients()
+            {
                 continue;
             }
             let gradient = &workspace.gradients[place];
@@ -389,13 +412,12 @@ impl Graph {
                 linear.add_squared_gradient_norms(read, gradient, &mut squared_norms);
                 continue;
             }
-            input.with_read(self, i, block, workspace, |read| {
+            input.with_read(wiring, self.parameters_at(i), i, block, workspace, |read| {
                 let (operation, kept) = (node.layer.operation(), &mut kept[i]);
                 let norms = &mut squared_norms;
                 operation.add_squared_gradient_norms(read, gradient, norms, kept, &mut scratch);
             });
         }
-        workspace.gradient_norms.extend(squared_norms.iter().map(|s| s.sqrt()));
         workspace.squared_norms = squared_norms;
         workspace.scratch = scratch;
         workspace.kept = kept;
@@ -422,9 +444,6 @@ impl Graph {
                 for (place, width) in layout.widths.iter().enumerate() {
                     workspace.gradients[place][row(*width)].fill(0.0);
                     workspace.values[place][row(*width)].fill(0.0);
-                }
-                for kept in workspace.kept.iter_mut().filter_map(|k| k.of_record(record)) {
-                    kept.fill(0.0);
                 }
                 if let Rows::Dense { width, values } = block {
                     if !input.blanked {
@@ -521,21 +540,24 @@ impl BlockInput {
     /// Calls `what` with all that a layer reads.
     fn with_read(
         self,
-        graph: &Graph,
+        wiring: &Wiring,
+        parameters: &[f32],
         node: usize,
         block: &Rows<'_>,
         workspace: &Workspace,
         what: impl FnOnce(&Read<'_>),
     ) {
-        let wiring = &*graph.wiring;
         let shapes = wiring.input_shapes(node);
         let inputs: Vec<&[f32]> = wiring.nodes[node]
             .inputs
             .iter()
             .map(|v| self.numbers(wiring, v.position(), block, workspace))
             .collect();
-        let (records, parameters) = (block.len(), graph.parameters_at(node));
-        what(&Read { records, parameters, shapes: &shapes, inputs: &inputs });
+        let graphs = match block {
+            Rows::Graphs(graphs) => Some(*graphs),
+            _ => None,
+        };
+        what(&Read { records: block.len(), parameters, shapes: &shapes, inputs: &inputs, graphs });
     }
     /// Writes or adds the gradient of a layer's parameters.
     #[expect(clippy::too_many_arguments, reason = "the parts of one pass")]
@@ -565,22 +587,17 @@ impl BlockInput {
             return;
         }
         let kept = workspace.kept.get(node).filter(|k| !k.records.is_empty());
-        let add_kept = |out: &mut [f32], write: Write| {
-            if let Some(kept) = kept {
-                sum_weighted(kept, &workspace.coefficients, out, write);
-            }
-        };
-        if kept.is_some_and(|k| k.records.len() == block.len()) {
-            add_kept(out, write);
-            return;
-        }
-        let shapes = wiring.input_shapes(node);
-        let numbers = |v: &Value| self.numbers(wiring, v.position(), block, workspace);
-        let inputs: Vec<&[f32]> = wiring.nodes[node].inputs.iter().map(numbers).collect();
-        let read = Read { records: block.len(), parameters: &[], shapes: &shapes, inputs: &inputs };
         let operation = wiring.nodes[node].layer.operation();
-        operation.parameter_gradient(&read, gradient, out, write, scratch);
-        add_kept(out, Write::Accumulate);
+        self.with_read(wiring, &[], node, block, workspace, |read| {
+            let mut write = write;
+            if kept.is_none_or(|k| k.records.len() < block.len()) {
+                operation.parameter_gradient(read, gradient, out, write, scratch);
+                write = Write::Accumulate;
+            }
+            if let Some(kept) = kept {
+                operation.sum_kept(read, kept, &workspace.coefficients, out, write, scratch);
+            }
+        });
     }
     /// Of the rows of a linear layer's parameter gradient those in `rows`.
     #[expect(clippy::too_many_arguments, reason = "the parts of one pass")]
@@ -598,20 +615,6 @@ impl BlockInput {
         let Some(place) = wiring.layout.places[node + 1] else { return };
         let read = self.linear(wiring, node, block, workspace);
         linear.parameter_gradient(read, &workspace.gradients[place], rows, out, write);
-    }
-}
-
-/// `out = sum of coefficient times row`, or `+=`; piece by piece, so that the sum stays in the first-level cache.
-fn sum_weighted(kept: &Kept, coefficients: &[f32], out: &mut [f32], write: Write) {
-    const PIECE: usize = 2048;
-    let width = out.len();
-    for (i, out) in out.chunks_mut(PIECE).enumerate() {
-        if write == Write::Overwrite {
-            out.fill(0.0);
-        }
-        for (row, record) in kept.gradients.chunks_exact(width).zip(&kept.records) {
-            kernels::axpy(out, coefficients[*record], &row[i * PIECE..][..out.len()]);
-        }
     }
 }
 

@@ -1,4 +1,5 @@
 //! Mini-batches of network inputs.
+use crate::GraphRows;
 
 /// Records processed together. Sums over a batch are formed block by block, in order, so that neither memory nor
 /// any number depends on how many records are held at once.
@@ -21,13 +22,16 @@ pub enum Rows<'a> {
         /// Whole rows of `width.div_ceil(64)` words.
         words: &'a [u64],
     },
+    /// Graphs, for a network that begins with graph convolutions.
+    Graphs(GraphRows<'a>),
 }
 impl<'a> Rows<'a> {
-    /// Inputs per record.
+    /// Inputs per record; of graphs, features per node.
     #[must_use]
     pub const fn width(&self) -> usize {
         match self {
             Self::Dense { width, .. } | Self::Bits { width, .. } => *width,
+            Self::Graphs(graphs) => graphs.features(),
         }
     }
     /// Number of records (whole rows; 0 if the width is 0).
@@ -37,6 +41,7 @@ impl<'a> Rows<'a> {
             Self::Dense { width: 0, .. } | Self::Bits { width: 0, .. } => 0,
             Self::Dense { width, values } => values.len() / *width,
             Self::Bits { width, words } => words.len() / width.div_ceil(64),
+            Self::Graphs(graphs) => graphs.len(),
         }
     }
     /// Whether there are no records.
@@ -54,6 +59,7 @@ impl<'a> Rows<'a> {
                 let per_row = width.div_ceil(64);
                 Self::Bits { width, words: &words[start * per_row..(start + length) * per_row] }
             }
+            Self::Graphs(graphs) => Self::Graphs(graphs.block(start, length)),
         }
     }
 }

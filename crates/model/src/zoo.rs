@@ -1,13 +1,13 @@
 //! Named architectures.
 use crate::{
-    Activation, Affine, Convolution, Error, Graph, Layer, Linear, Normalization, Pool, Pooling,
-    Reshape, Window,
+    Activation, Affine, Convolution, Error, Graph, GraphConvolutions, Layer, Linear, Normalization,
+    Pool, Pooling, Reshape, Window,
 };
 use rand_core::Rng;
 
 /// Draws all weights: uniform with variance `2 / (inputs + outputs)` (Glorot and Bengio 2010) before tanh, sigmoid,
 /// softmax and outputs, and `2 / inputs` (He et al. 2015) before the rectifiers, where inputs and outputs are those of
-/// one number; biases are 0, scales 1.
+/// one number; biases are 0, scales 1. Of one-hot features one input is on, so graph convolutions of them count one.
 pub fn initialise<R: Rng + ?Sized>(graph: &mut Graph, rng: &mut R) {
     for i in 0..graph.nodes().len() {
         let (layer, range) = (&graph.nodes()[i].layer, graph.parameters_of(i));
@@ -28,6 +28,19 @@ pub fn initialise<R: Rng + ?Sized>(graph: &mut Graph, rng: &mut R) {
                 graph.parameters_mut()[range.start..range.start + scales].fill(1.0);
                 if let Some(variances) = variances {
                     graph.parameters_mut()[variances].fill(1.0);
+                }
+                continue;
+            }
+            Layer::GraphConvolutions(ref layer) => {
+                let (layer, mut inputs, mut start) = (layer.clone(), 1, range.start);
+                let mut rows = layer.features;
+                for outputs in layer.channels {
+                    let end = start + rows * outputs;
+                    let limit = (6.0 / (inputs + outputs) as f64).sqrt();
+                    for weight in &mut graph.parameters_mut()[start..end] {
+                        *weight = uniform(rng, limit);
+                    }
+                    (inputs, rows, start) = (outputs, outputs, end + outputs);
                 }
                 continue;
             }
@@ -281,6 +294,43 @@ pub fn mobilenet_v1<R: Rng + ?Sized>(
     Ok(net.initialised(rng))
 }
 
+/// Fewest nodes that [`dgcnn`] can keep: its second convolution spans five pairs.
+pub const LEAST_NODES: usize = 10;
+
+/// DGCNN, without its dropout: graph convolutions of 32, 32, 32 and 1 channels, sort pooling to `nodes` nodes, a convolution over
+/// each node (16 channels), max pooling of pairs, a convolution over five (32 channels), one hidden layer of 128. For graphs whose nodes
+/// have one of `features` one-hot features.
+///
+/// # Source
+/// Zhang, Cui, Neumann and Chen, *An End-to-End Deep Learning Architecture for Graph Classification*, AAAI 2018, and the authors'
+/// code (`muhanzhang/pytorch_DGCNN`).
+///
+/// # Errors
+/// If `nodes` is below [`LEAST_NODES`], or there are no features.
+pub fn dgcnn<R: Rng + ?Sized>(
+    features: usize,
+    nodes: usize,
+    classes: usize,
+    rng: &mut R,
+) -> Result<Graph, Error> {
+    let channels = vec![32, 32, 32, 1];
+    let width: usize = channels.iter().sum();
+    let row = |kernel: usize, stride: usize| Window {
+        kernel: [1, kernel],
+        stride: [1, stride],
+        ..Window::tiles(1)
+    };
+    let mut net = Net::of_input(&[features])?;
+    net.add(Layer::GraphConvolutions(GraphConvolutions { features, channels, nodes }))?;
+    net.convolution(16, row(width, width))?;
+    net.activation(Activation::Relu)?;
+    net.pooling(Pool::Max, row(2, 2))?;
+    net.convolution(32, row(5, 1))?;
+    net.activation(Activation::Relu)?;
+    net.dense(&[128], Activation::Relu, classes)?;
+    Ok(net.initialised(rng))
+}
+
 /// A square kernel without padding.
 const fn kernel(size: usize, stride: usize) -> Window {
     Window { stride: [stride; 2], ..Window::tiles(size) }
@@ -370,6 +420,11 @@ mod tests {
         assert_eq!(count(vgg16(&[3, 32, 32], &[], 10, &mut rng)?), 14_719_818);
         assert_eq!(count(alexnet(&[3, 224, 224], 1000, &mut rng)?), 61_100_840);
         assert_eq!(count(mobilenet_v1(&[3, 224, 224], 1000, &mut rng)?), 4_231_976);
+        // By hand: 101 x 32 + 32 and so on; (97 + 1) 16; (80 + 1) 32; 11 places of 32 into 128; 128 into 3.
+        let graph_part = 102 * 32 + 2 * 33 * 32 + 33;
+        let rows = 98 * 16 + 81 * 32 + 353 * 128 + 129 * 3;
+        assert_eq!(count(dgcnn(101, 30, 3, &mut rng)?), graph_part + rows);
+        assert!(dgcnn(101, LEAST_NODES - 1, 3, &mut rng).is_err());
         assert!(alexnet(&[3, 20, 20], 10, &mut rng).is_err());
         assert!(lenet(&[28, 28], 10, &mut rng).is_err());
         Ok(())

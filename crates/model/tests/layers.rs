@@ -2,14 +2,17 @@
 //! the oracle's own loss), norms and clipped sums.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![expect(clippy::suboptimal_flops, reason = "an oracle is written as in the books")]
+#[path = "layers/graphs.rs"]
+mod graphs;
 #[path = "layers/without_parameters.rs"]
 mod without_parameters;
 
 use dosimeter_model::kernels::Write;
 use dosimeter_model::layers::LAYERS;
 use dosimeter_model::{
-    Activation, Affine, BatchNormalization, Convolution, Examples, Graph, Layer, Linear, Loss,
-    Normalization, Pool, Pooling, Reshape, Rows, Targets, Value, Window, Workspace,
+    Activation, Affine, BatchNormalization, Convolution, Error, Examples, Graph, GraphConvolutions,
+    Layer, Linear, Loss, Normalization, Pool, Pooling, Reshape, Rows, Targets, Value, Window,
+    Workspace,
 };
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -149,6 +152,7 @@ fn oracle(layer: &Layer, p: &[f64], inputs: &[&Tensor], shape: &[usize]) -> Vec<
                 })
                 .collect()
         }
+        Layer::GraphConvolutions(layer) => graphs::oracle(layer, p, x),
         other => panic!("no oracle for {other:?}"),
     }
 }
@@ -323,7 +327,42 @@ fn cases() -> Vec<Case> {
     ];
     let others = without_parameters::cases().into_iter();
     cases.extend(others.map(|(name, graph)| Case { name, graph }));
+    cases.extend(graphs::layers().into_iter().map(|(name, layer)| {
+        let features = layer.features;
+        case(name, &[features], vec![Layer::GraphConvolutions(layer)])
+    }));
     cases
+}
+
+/// Records of a case, each as the oracle reads it.
+fn records(graph: &Graph, count: usize, rng: &mut ChaCha8Rng) -> Vec<Vec<f32>> {
+    let width = graph.inputs();
+    let mut record = |i| {
+        if graph.reads_graphs() {
+            graphs::record(i, width, &mut || uniform(rng))
+        } else {
+            (0..width).map(|_| uniform(rng)).collect()
+        }
+    };
+    (0..count).map(&mut record).collect()
+}
+/// The same records as a network reads them.
+struct Gathered {
+    width: usize,
+    values: Vec<f32>,
+    graphs: Option<graphs::Lists>,
+}
+impl Gathered {
+    fn new(graph: &Graph, records: &[Vec<f32>]) -> Self {
+        let graphs = graph.reads_graphs().then(|| graphs::Lists::new(records));
+        Self { width: graph.inputs(), values: records.concat(), graphs }
+    }
+    fn rows(&self) -> Rows<'_> {
+        match &self.graphs {
+            Some(lists) => Rows::Graphs(lists.rows(self.width)),
+            None => Rows::Dense { width: self.width, values: &self.values },
+        }
+    }
 }
 
 /// Parameters away from 0.
@@ -351,14 +390,13 @@ fn outputs_gradients_norms_and_clipped_sums_equal_the_oracle() {
     for Case { name, mut graph } in cases() {
         let mut rng = ChaCha8Rng::from_seed([3; 32]);
         let parameters = randomize(&mut graph, &mut rng);
-        let records = 5;
-        let width = graph.inputs();
-        let values: Vec<f32> = (0..records * width).map(|_| uniform(&mut rng)).collect();
-        let classes: Vec<u32> = (0..records as u32).map(|i| i % 3).collect();
-        let rows = Rows::Dense { width, values: &values };
+        let records = records(&graph, 5, &mut rng);
+        let classes: Vec<u32> = (0..5).map(|i| i % 3).collect();
+        let gathered = Gathered::new(&graph, &records);
+        let rows = gathered.rows();
         let mut workspace = Workspace::new();
         let outputs = graph.forward(&rows, &mut workspace).unwrap().to_vec();
-        for (row, got) in values.chunks_exact(width).zip(outputs.chunks_exact(3)) {
+        for (row, got) in records.iter().zip(outputs.chunks_exact(3)) {
             for (right, got) in oracle_forward(&graph, &parameters, row).iter().zip(got) {
                 assert!(
                     (right - f64::from(*got)).abs() < 2e-5 * right.abs().max(1.0),
@@ -366,8 +404,8 @@ fn outputs_gradients_norms_and_clipped_sums_equal_the_oracle() {
                 );
             }
         }
-        let gradients: Vec<Vec<f64>> = values
-            .chunks_exact(width)
+        let gradients: Vec<Vec<f64>> = records
+            .iter()
             .zip(&classes)
             .map(|(row, class)| oracle_gradient(&graph, &parameters, row, *class))
             .collect();
@@ -429,21 +467,31 @@ fn records_that_are_not_finite_count_as_zero_in_every_layer() {
     for Case { name, mut graph } in cases() {
         let mut rng = ChaCha8Rng::from_seed([4; 32]);
         randomize(&mut graph, &mut rng);
-        let width = graph.inputs();
-        let mut values: Vec<f32> = (0..3 * width).map(|_| uniform(&mut rng)).collect();
+        let mut records = records(&graph, 3, &mut rng);
         let (mut workspace, mut dirty) = (Workspace::new(), vec![0.0; graph.parameters().len()]);
         let mut clean = dirty.clone();
-        values[width..2 * width].fill(f32::NAN);
-        let sum = |values: &[f32], classes: &[u32], workspace: &mut Workspace, out: &mut [f32]| {
-            let rows = Rows::Dense { width, values };
-            let examples =
-                Examples { rows, targets: Targets::Classes(classes), loss: Loss::CrossEntropy };
+        if graph.reads_graphs() {
+            // A feature that the second graph alone has, and whose weights are no numbers.
+            let last = graph.inputs() - 1;
+            graphs::set_feature(&mut records, last, 1);
+            let start = graph.parameters_of(0).start + last * 3;
+            graph.parameters_mut()[start..start + 3].fill(f32::NAN);
+        } else {
+            records[1].fill(f32::NAN);
+        }
+        let sum = |records: &[Vec<f32>],
+                   classes: &[u32],
+                   workspace: &mut Workspace,
+                   out: &mut [f32]| {
+            let gathered = Gathered::new(&graph, records);
+            let targets = Targets::Classes(classes);
+            let examples = Examples { rows: gathered.rows(), targets, loss: Loss::CrossEntropy };
             graph.clipped_gradient_sum(&examples, 0.1, workspace, out, Write::Overwrite).unwrap();
         };
-        sum(&values, &[0, 1, 2], &mut workspace, &mut dirty);
+        sum(&records, &[0, 1, 2], &mut workspace, &mut dirty);
         assert_eq!(workspace.non_finite_records(), 1, "{name}");
-        values.drain(width..2 * width);
-        sum(&values, &[0, 2], &mut workspace, &mut clean);
+        records.remove(1);
+        sum(&records, &[0, 2], &mut workspace, &mut clean);
         for (a, b) in dirty.iter().zip(&clean) {
             assert!((a - b).abs() < 1e-6, "{name}: {a}, not {b}");
         }
@@ -552,4 +600,48 @@ fn layers_that_do_not_fit_are_refused() {
         let refused = Graph::chain(&[2, 4, 4], vec![layer]);
         assert!(refused.is_err(), "{what}");
     }
+}
+
+/// Other numbers for the nodes of a graph change nothing but rounding, ties included; and the rest of a mixture of kinds is refused.
+#[test]
+fn graphs_are_the_same_however_their_nodes_are_numbered() {
+    for Case { name, mut graph } in cases().into_iter().filter(|c| c.graph.reads_graphs()) {
+        let mut rng = ChaCha8Rng::from_seed([5; 32]);
+        randomize(&mut graph, &mut rng);
+        let plain = records(&graph, 5, &mut rng);
+        let turned: Vec<Vec<f32>> = plain.iter().map(|r| graphs::turned(r)).collect();
+        let mut outputs = [plain, turned].map(|records| {
+            let gathered = Gathered::new(&graph, &records);
+            graph.forward(&gathered.rows(), &mut Workspace::new()).unwrap().to_vec()
+        });
+        let [plain, turned] = &mut outputs;
+        for (a, b) in plain.iter().zip(turned) {
+            assert!((a - *b).abs() < 1e-5 * a.abs().max(1.0), "{name}: {a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn graphs_and_numbers_are_not_mixed() {
+    let layer = GraphConvolutions { features: 2, channels: vec![1], nodes: 2 };
+    let layer = || Layer::GraphConvolutions(layer.clone());
+    let mut graph = Graph::chain(&[2], vec![layer()]).unwrap();
+    let linear = || Layer::Linear(Linear { inputs: 2, outputs: 2 });
+    assert!(matches!(graph.add(linear(), &[Value::INPUT]), Err(Error::LayersDoNotFit { .. })));
+    assert!(graph.add(layer(), &[Value::INPUT]).is_ok());
+    let mut numbers = Graph::chain(&[2], vec![linear()]).unwrap();
+    let last = numbers.output();
+    assert!(matches!(numbers.add(layer(), &[last]), Err(Error::LayersDoNotFit { .. })));
+    assert!(matches!(numbers.add(layer(), &[Value::INPUT]), Err(Error::LayersDoNotFit { .. })));
+    let lists = graphs::Lists::new(&[vec![1.0, 1.0, 0.0]]);
+    let (rows, dense) = (Rows::Graphs(lists.rows(2)), Rows::Dense { width: 2, values: &[0.5; 4] });
+    let mut workspace = Workspace::new();
+    let refused = |graph: &Graph, rows: &Rows<'_>, workspace: &mut Workspace| {
+        matches!(graph.forward(rows, workspace), Err(Error::InputKind { .. }))
+    };
+    assert!(refused(&graph, &dense, &mut workspace) && refused(&numbers, &rows, &mut workspace));
+    let wider = Rows::Graphs(lists.rows(3));
+    assert!(matches!(graph.forward(&wider, &mut workspace), Err(Error::InputWidth { .. })));
+    assert_eq!(graph.forward(&rows, &mut workspace).unwrap().len(), 2);
+    assert_eq!(Graph::from_bytes(&graph.to_bytes().unwrap()).unwrap(), graph);
 }

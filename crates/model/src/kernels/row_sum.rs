@@ -152,7 +152,7 @@ fn tile<const N: usize>(
 
 /// The columns from `at` on.
 #[inline(always)]
-fn columns(
+pub(super) fn columns(
     list: &[u32],
     matrix: &[f32],
     width: usize,
@@ -163,6 +163,10 @@ fn columns(
     while width - at >= 64 {
         tile::<64>(list, matrix, width, at, out, write);
         at += 64;
+    }
+    while width - at >= 32 {
+        tile::<32>(list, matrix, width, at, out, write);
+        at += 32;
     }
     while width - at >= 16 {
         tile::<16>(list, matrix, width, at, out, write);

@@ -9,6 +9,7 @@ mod combine;
 mod convolution;
 mod depthwise;
 mod elementwise;
+mod graph;
 mod linear;
 mod local_response;
 mod normalization;
@@ -24,6 +25,7 @@ pub use arrange::{Arrange, Concatenate, Cut, Fill};
 pub use combine::{Arithmetic, Combine, CombineConstant};
 pub use convolution::Convolution;
 pub use elementwise::Elementwise;
+pub use graph::GraphConvolutions;
 pub use linear::{Linear, LinearInput};
 pub use local_response::LocalResponse;
 pub use normalization::{Affine, BatchNormalization, Normalization};
@@ -33,8 +35,8 @@ pub use reshape::Reshape;
 pub use softmax::Softmax;
 pub use window::Window;
 
-use crate::Error;
-use crate::kernels::Write;
+use crate::kernels::{self, Write};
+use crate::{Error, GraphRows};
 use serde::{Deserialize, Serialize};
 
 /// One layer of a [`crate::Graph`].
@@ -72,6 +74,8 @@ pub enum Layer {
     Softmax(Softmax),
     /// Over the squares of neighbouring channels.
     LocalResponse(LocalResponse),
+    /// Of graphs, with sort pooling behind.
+    GraphConvolutions(GraphConvolutions),
 }
 /// Names of all layers, as in [`Layer::name`].
 pub const LAYERS: &[&str] = &[
@@ -90,6 +94,7 @@ pub const LAYERS: &[&str] = &[
     "reduce",
     "softmax",
     "local-response",
+    "graph-convolutions",
 ];
 
 impl Layer {
@@ -112,6 +117,7 @@ impl Layer {
             Self::Reduce(_) => "reduce",
             Self::Softmax(_) => "softmax",
             Self::LocalResponse(_) => "local-response",
+            Self::GraphConvolutions(_) => "graph-convolutions",
         }
     }
     /// Shape of one record's output for the shapes of its inputs; `None` if it does not take them.
@@ -150,6 +156,7 @@ impl Layer {
             Self::Reduce(layer) => layer,
             Self::Softmax(layer) => layer,
             Self::LocalResponse(layer) => layer,
+            Self::GraphConvolutions(layer) => layer,
         }
     }
     /// Weights, biases and other numbers that training moves.
@@ -171,6 +178,8 @@ pub(crate) struct Read<'a> {
     pub(crate) shapes: &'a [&'a [usize]],
     /// Each `[records, shape]`.
     pub(crate) inputs: &'a [&'a [f32]],
+    /// In place of the graph's input, where records are graphs.
+    pub(crate) graphs: Option<GraphRows<'a>>,
 }
 
 /// Memory that operations use as they like and leave behind as it is.
@@ -181,12 +190,13 @@ pub(crate) struct Scratch {
     pub(crate) weights: Vec<f32>,
     pub(crate) planes: Vec<f32>,
     pub(crate) rows: Vec<f32>,
+    pub(crate) graph: graph::Buffers,
 }
 
 /// Gradients of single records that were formed on the way to their norms.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Kept {
-    /// `[records kept, parameters]`.
+    /// `[records kept, parameters]`, or as the operation's [`Operation::sum_kept`] reads them.
     pub(crate) gradients: Vec<f32>,
     /// Whose they are, in order.
     pub(crate) records: Vec<usize>,
@@ -202,12 +212,6 @@ impl Kept {
         self.gradients.resize(start + parameters, 0.0);
         self.records.push(record);
         &mut self.gradients[start..]
-    }
-    /// The gradient of a record, if it is kept.
-    pub(crate) fn of_record(&mut self, record: usize) -> Option<&mut [f32]> {
-        let row = self.records.binary_search(&record).ok()?;
-        let parameters = self.gradients.len() / self.records.len();
-        Some(&mut self.gradients[row * parameters..(row + 1) * parameters])
     }
 }
 
@@ -261,6 +265,41 @@ pub(crate) trait Operation {
         _kept: &mut Kept,
         _scratch: &mut Scratch,
     ) {
+    }
+    /// Whether the gradients of all records are kept, even if nothing is clipped: because they depend on the parameters, which
+    /// an optimizer may have moved when their sum is asked for.
+    fn keeps_gradients(&self) -> bool {
+        false
+    }
+    /// Writes or adds the sum of the gradients kept, each times its record's coefficient. Where that is 0, the gradient may be
+    /// anything.
+    fn sum_kept(
+        &self,
+        _read: &Read<'_>,
+        kept: &Kept,
+        coefficients: &[f32],
+        out: &mut [f32],
+        write: Write,
+        _scratch: &mut Scratch,
+    ) {
+        sum_weighted(kept, coefficients, out, write);
+    }
+}
+
+/// `out = sum of coefficient times row`, or `+=`; piece by piece, so that the sum stays in the first-level cache.
+fn sum_weighted(kept: &Kept, coefficients: &[f32], out: &mut [f32], write: Write) {
+    const PIECE: usize = 2048;
+    let width = out.len();
+    for (i, out) in out.chunks_mut(PIECE).enumerate() {
+        if write == Write::Overwrite {
+            out.fill(0.0);
+        }
+        for (row, record) in kept.gradients.chunks_exact(width).zip(&kept.records) {
+            let coefficient = coefficients[*record];
+            if coefficient != 0.0 {
+                kernels::axpy(out, coefficient, &row[i * PIECE..][..out.len()]);
+            }
+        }
     }
 }
 

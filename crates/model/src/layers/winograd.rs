@@ -139,7 +139,7 @@ impl Tiled {
         scratch: &mut Scratch,
     ) {
         let Self { channels, outputs, .. } = *self;
-        let Scratch { columns, products, weights: transformed, planes, rows } = scratch;
+        let Scratch { columns, products, weights: transformed, planes, rows, .. } = scratch;
         transform_weights(weights, outputs * channels, transformed);
         for part in self.parts(0..records) {
             let width = part.len() * self.tiles[1];
@@ -170,7 +170,7 @@ impl Tiled {
         scratch: &mut Scratch,
     ) {
         let Self { channels, outputs, .. } = *self;
-        let Scratch { columns, products, weights: transformed, planes, rows } = scratch;
+        let Scratch { columns, products, weights: transformed, planes, rows, .. } = scratch;
         transformed.resize(ELEMENTS * outputs * channels, 0.0);
         let mut write = Write::Overwrite;
         for part in self.parts(records) {

@@ -279,6 +279,13 @@ impl Writer<'_> {
                 }
                 ("BatchNormalization", vec![float("epsilon", layer.stabilizer)])
             }
+            Layer::GraphConvolutions(_) => {
+                return Err(
+                    "graph convolutions read lists of neighbours, for which ONNX has no form; \
+                            keep the network as a checkpoint"
+                        .into(),
+                );
+            }
         };
         self.node(operator, &inputs, output, attributes);
         Ok(())

@@ -370,7 +370,8 @@ impl Builder {
         let mut output = vec![0.0; count];
         let values: Vec<&[f32]> = inputs.iter().map(|(_, values)| *values).collect();
         if count > 0 && values.iter().all(|v| !v.is_empty()) {
-            let read = Read { records: 1, parameters: &[], shapes: &shapes, inputs: &values };
+            let inputs = values.as_slice();
+            let read = Read { records: 1, parameters: &[], shapes: &shapes, inputs, graphs: None };
             match layer {
                 Layer::Reshape(_) => output.copy_from_slice(values[0]),
                 layer => layer.operation().forward(&read, &mut output, &mut Scratch::default()),

@@ -22,7 +22,13 @@ pub(crate) fn check(names: &[&str]) -> Done {
 
 /// Runs a copy of the script, so that the answers in the tree stay as they are.
 fn answer(script: &Path) -> Result<Vec<u8>, String> {
-    let python = crate::python::with("golden/requirements.txt")?;
+    // A script may need more than the others.
+    let own = script.with_extension("requirements.txt");
+    let requirements = match own.strip_prefix(root()) {
+        Ok(own) if root().join(own).exists() => own.to_string_lossy().into_owned(),
+        _ => "golden/requirements.txt".to_owned(),
+    };
+    let python = crate::python::with(&requirements)?;
     let folder = root().join("target/golden");
     std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let copy = folder.join(script.file_name().unwrap_or_default());

@@ -3,7 +3,7 @@
 //! Within 1e-4 relative are losses, norms of layers and of records, sampled entries (of their layer's norm), and products of the
 //! whole gradient with signs, which tell the norm of the difference; products of single layers are within 1e-3, because a
 //! rectifier that switches in another place moves the first layers of a large network.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::panic, clippy::print_stdout, reason = "tests")]
 use dosimeter_model::kernels::Write;
 use dosimeter_model::{
     Activation, Error, Examples, Graph, Layer, Loss, Rows, Targets, Workspace, zoo,

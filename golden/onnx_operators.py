@@ -129,6 +129,10 @@ case("InstanceNormalization", [node("InstanceNormalization", "x s b", "y")], (2,
 case("GroupNormalization", [node("GroupNormalization", "x s b", "y", num_groups=2)], (4, 3, 2), opset=21, s=numbers(4), b=numbers(4))
 case("LayerNormalization", [node("LayerNormalization", "x s b", "y", axis=1)], (2, 3), s=numbers(2, 3), b=numbers(2, 3))
 case("LayerNormalization bare", [node("LayerNormalization", "x s", "y")], (4,), s=numbers(4))
+case("LayerNormalization of parts", [node("LayerNormalization", "x s b", "y")], (2, 3, 4), s=numbers(4), b=numbers(4))
+case("LayerNormalization of parts of two axes", [node("LayerNormalization", "x s", "y", axis=2, epsilon=1e-3)], (2, 3, 4), s=numbers(3, 4))
+case("MatMul on the last of two axes", [node("MatMul", "x w", "z"), node("Add", "z b", "y")], (2, 3), w=numbers(3, 4), b=numbers(4))
+case("MatMul on the last of three axes", [node("MatMul", "x w", "z"), node("Relu", "z", "y")], (2, 3, 2), w=numbers(2, 3))
 case("LRN", [node("LRN", "x", "y", size=3, alpha=0.2, beta=0.6, bias=1.5)], (5, 2, 2))
 
 # Windows.
@@ -222,7 +226,7 @@ refuse("padded records", "it pads the first axis", [node("Pad", "x p", "y")], p=
 refuse("chosen records", "it takes some records", [node("Slice", "x s e", "y")], s=i64(0), e=i64(2))
 refuse("constants by record", "differs from record to record", [node("Add", "x c", "y")], batch=2, c=numbers(2, 4))
 refuse("two values multiplied", "its input 1 depends on the record", [node("MatMul", "x x", "y")])
-refuse("weights on the last of two axes", "only records of one axis", [node("MatMul", "x w", "y")], record=(2, 3), w=numbers(3, 2))
+refuse("weights on the last of two axes", "weights of shape [2, 3] do not take records of shape [2, 3]", [node("MatMul", "x w", "y")], record=(2, 3), w=numbers(2, 3))
 refuse("not finite", "node \"y\" (MatMul, opset 17): its parameter 0 is NaN", [node("MatMul", "x w", "y")], w=f32(np.nan, 1, 2, 3).reshape(4, 1))
 refuse("infinite constant", "a constant is inf", [node("Add", "x c", "y")], c=f32(np.inf))
 refuse("whole numbers for weights", "its input 1 holds whole numbers, not float32", [node("MatMul", "x w", "y")], w=np.ones((4, 2), dtype=np.int64))

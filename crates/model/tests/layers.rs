@@ -136,7 +136,10 @@ fn oracle(layer: &Layer, p: &[f64], inputs: &[&Tensor], shape: &[usize]) -> Vec<
                     let mean = of_group.iter().sum::<f64>() / group as f64;
                     let variance =
                         of_group.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / group as f64;
-                    let s = i / (x.len() / scales);
+                    let s = match n.affine {
+                        Affine::Channel => i / (x.len() / scales),
+                        _ => i % group,
+                    };
                     (x[i] - mean) / (variance + f64::from(n.stabilizer)).sqrt() * p[s]
                         + p[scales + s]
                 })
@@ -322,6 +325,11 @@ fn cases() -> Vec<Case> {
             "layer",
             &[2, 3, 4],
             vec![first.clone(), normalization(4, 1, Affine::Element { numbers: 48 }), tanh.clone()],
+        ),
+        case(
+            "layer of each channel",
+            &[2, 3, 4],
+            vec![first.clone(), normalization(4, 4, Affine::Element { numbers: 12 }), tanh.clone()],
         ),
         case("two functions", &[2, 3, 3], vec![first, tanh.clone(), tanh]),
     ];

@@ -31,9 +31,10 @@ pub struct Normalization {
 pub enum Affine {
     /// One scale and shift for each channel (group and instance normalization).
     Channel,
-    /// One for each of the record's numbers, of which there are so many (layer normalization: with 1 group).
+    /// One for each number of a group, the same for every group (layer normalization: with 1 group of whole records, with
+    /// `channels` groups of what stands behind the first dimension).
     Element {
-        /// Numbers of a record.
+        /// Numbers of a group.
         numbers: usize,
     },
 }
@@ -59,10 +60,20 @@ impl Normalization {
             Affine::Element { numbers } => numbers,
         }
     }
-    /// For each group of each record: what number of it comes first, and the numbers to which one scale belongs.
+    /// Numbers of a group, and numbers side by side to which one scale belongs.
     fn group(&self, read: &Read<'_>) -> (usize, usize) {
         let numbers: usize = read.shapes[0].iter().product();
-        (numbers / self.groups, (numbers / self.scales()).max(1))
+        match self.affine {
+            Affine::Channel => (numbers / self.groups, (numbers / self.channels).max(1)),
+            Affine::Element { .. } => (numbers / self.groups, 1),
+        }
+    }
+    /// The first scale of a group.
+    const fn first_scale(&self, group: usize) -> usize {
+        match self.affine {
+            Affine::Channel => group * (self.channels / self.groups),
+            Affine::Element { .. } => 0,
+        }
     }
     /// Mean and one over the standard deviation.
     fn statistics(&self, group: &[f32]) -> (f64, f64) {
@@ -85,16 +96,16 @@ impl Normalization {
         let numbers = length * self.groups;
         let input = &read.inputs[0][record * numbers..(record + 1) * numbers];
         let gradient = &gradient[record * numbers..(record + 1) * numbers];
-        let each = length / run;
         for (g, (input, gradient)) in
             input.chunks_exact(length).zip(gradient.chunks_exact(length)).enumerate()
         {
+            let first = self.first_scale(g);
             let (mean, inverse) = self.statistics(input);
             for (i, (x, y)) in input.chunks_exact(run).zip(gradient.chunks_exact(run)).enumerate() {
                 let sum = kernels::sum(y);
                 let along = kernels::dot(x, y);
-                scales[g * each + i] += (mean.mul_add(-sum, along) * inverse) as f32;
-                shifts[g * each + i] += sum as f32;
+                scales[first + i] += (mean.mul_add(-sum, along) * inverse) as f32;
+                shifts[first + i] += sum as f32;
             }
         }
     }
@@ -115,9 +126,10 @@ impl Operation for Normalization {
         }
         match affine {
             Affine::Element { numbers }
-                if groups > 1 || shape.iter().product::<usize>() != numbers =>
+                if (groups > 1 && groups != channels)
+                    || numbers.checked_mul(groups) != Some(shape.iter().product()) =>
             {
-                Err(Misfit::new(format!("one group of {numbers} numbers")))
+                Err(Misfit::new(format!("one group of {numbers} numbers, or one for each channel")))
             }
             _ => Ok(shape.to_vec()),
         }
@@ -128,15 +140,14 @@ impl Operation for Normalization {
     fn forward(&self, read: &Read<'_>, output: &mut [f32], _: &mut Scratch) {
         let (length, run) = self.group(read);
         let (scales, shifts) = read.parameters.split_at(self.scales());
-        let each = length / run;
         let groups = read.inputs[0].chunks_exact(length).zip(output.chunks_exact_mut(length));
         for (g, (input, output)) in groups.enumerate() {
-            let g = g % self.groups;
+            let first = self.first_scale(g % self.groups);
             let (mean, inverse) = self.statistics(input);
             for (i, (x, y)) in input.chunks_exact(run).zip(output.chunks_exact_mut(run)).enumerate()
             {
-                let scale = inverse * f64::from(scales[g * each + i]);
-                let shift = mean.mul_add(-scale, f64::from(shifts[g * each + i]));
+                let scale = inverse * f64::from(scales[first + i]);
+                let shift = mean.mul_add(-scale, f64::from(shifts[first + i]));
                 kernels::affine(x, scale as f32, shift as f32, y);
             }
         }
@@ -153,15 +164,14 @@ impl Operation for Normalization {
         // With x' normalized and h = scale g: (h - mean(h) - x' mean(h x')) / deviation.
         let (length, run) = self.group(read);
         let scales = &read.parameters[..self.scales()];
-        let each = length / run;
         let groups = read.inputs[0].chunks_exact(length).zip(gradient.chunks_exact(length));
         for (g, ((input, gradient), out)) in groups.zip(out.chunks_exact_mut(length)).enumerate() {
-            let g = g % self.groups;
+            let first = self.first_scale(g % self.groups);
             let (mean, inverse) = self.statistics(input);
             let scaled = &mut scratch.columns;
             scaled.clear();
             for (i, y) in gradient.chunks_exact(run).enumerate() {
-                scaled.extend(y.iter().map(|y| y * scales[g * each + i]));
+                scaled.extend(y.iter().map(|y| y * scales[first + i]));
             }
             let count = length as f64;
             let sum = kernels::sum(scaled) / count;

@@ -252,7 +252,9 @@ impl Writer<'_> {
             Layer::Normalization(layer) => {
                 let (scales, shifts) = parameters.split_at(parameters.len() / 2);
                 let (operator, attribute) = match layer.affine {
-                    Affine::Element { .. } => ("LayerNormalization", int("axis", 1)),
+                    Affine::Element { .. } => {
+                        ("LayerNormalization", int("axis", if layer.groups == 1 { 1 } else { 2 }))
+                    }
                     Affine::Channel if layer.groups == layer.channels => {
                         ("InstanceNormalization", float("epsilon", layer.stabilizer))
                     }
@@ -261,7 +263,8 @@ impl Writer<'_> {
                     }
                 };
                 let dims = match layer.affine {
-                    Affine::Element { .. } => read(0).to_vec(),
+                    Affine::Element { .. } if layer.groups == 1 => read(0).to_vec(),
+                    Affine::Element { .. } => read(0)[1..].to_vec(),
                     Affine::Channel => vec![layer.channels],
                 };
                 inputs.push(self.floats(part("scales"), &dims, scales)?);

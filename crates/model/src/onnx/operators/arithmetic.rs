@@ -218,7 +218,10 @@ fn add_bias(call: &mut Call<'_, '_>, product: usize, bias: usize) -> Result<Opti
         Some((last, outer)) => (outer, *last),
         None => return Ok(None),
     };
-    if flow.dims != [last] || outer.len() > 1 || outer.iter().any(|d| *d != 1) {
+    if flow.dims.last() != Some(&last)
+        || outer.len() > flow.dims.len()
+        || outer.iter().any(|d| *d != 1)
+    {
         return Ok(None);
     }
     let Some(range) = call.builder.without_bias.remove(name) else { return Ok(None) };

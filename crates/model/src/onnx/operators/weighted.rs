@@ -1,6 +1,8 @@
 //! Operators with weights that training moves.
 use super::one;
-use crate::layers::{Affine, BatchNormalization, Layer, Linear, Normalization};
+use crate::layers::{
+    Affine, Arrange, BatchNormalization, Convolution, Layer, Linear, Normalization, Reshape, Window,
+};
 use crate::onnx::call::Call;
 use crate::onnx::import::{Flow, Known};
 use crate::onnx::tensor::Floats;
@@ -22,7 +24,7 @@ fn linear(
     let (inputs, outputs) = if transposed { (columns, rows) } else { (rows, columns) };
     if input.dims.len() != 1 {
         return Err(format!(
-            "it multiplies records of shape {:?}; only records of one axis are multiplied by weights",
+            "it multiplies records of shape {:?}; only records of one axis are",
             input.dims
         ));
     }
@@ -84,14 +86,77 @@ pub(super) fn gemm(call: &mut Call<'_, '_>) -> Outputs {
 pub(super) fn mat_mul(call: &mut Call<'_, '_>) -> Outputs {
     call.at_most(2)?;
     let (input, weights) = (call.flow(0)?, call.floats(1)?);
+    if input.dims.len() > 1 {
+        return by_places(call, &input, &weights);
+    }
     let output = linear(call, &input, &weights, false, 1.0, &[])?;
+    expect_biases(call, output.dims[0]);
+    Ok(one(Known::Flow(output)))
+}
+/// The last `outputs` parameters are biases; what is added to the node's output and nothing else reads goes there.
+fn expect_biases(call: &mut Call<'_, '_>, outputs: usize) {
     if call.uses(0) == 1
         && let Some(name) = call.node.output.first()
     {
         let end = call.builder.graph.parameters().len();
-        call.builder.without_bias.insert(name.clone(), end - output.dims[0]..end);
+        call.builder.without_bias.insert(name.clone(), end - outputs..end);
     }
-    Ok(one(Known::Flow(output)))
+}
+
+/// The last of several axes multiplied by weights: one weighted sum at every place of the others, so a convolution with a
+/// window of one place.
+fn by_places(call: &mut Call<'_, '_>, input: &Flow, weights: &Floats) -> Outputs {
+    let Some((&channels, outer)) = input.dims.split_last() else {
+        return Err("its input has no axes".into());
+    };
+    let &[inputs, outputs] = weights.dims.as_slice() else {
+        return Err(format!("its weights have shape {:?}, not two axes", weights.dims));
+    };
+    if inputs != channels {
+        return Err(format!(
+            "its weights of shape [{inputs}, {outputs}] do not take records of shape {:?}",
+            input.dims
+        ));
+    }
+    let places = outer.iter().product();
+    let by_output = (0..outputs).flat_map(|o| (0..inputs).map(move |i| i * outputs + o));
+    let mut parameters: Vec<f32> = by_output.map(|i| weights.values[i]).collect();
+    parameters.resize(parameters.len() + outputs, 0.0);
+    let window = Window::tiles(1);
+    let swapped = || Layer::Arrange(Arrange::Transpose { axes: vec![1, 0] });
+    let layers = [
+        (Layer::Reshape(Reshape { shape: vec![places, inputs] }), &[][..]),
+        (swapped(), &[]),
+        (
+            Layer::Convolution(Convolution {
+                channels: inputs,
+                outputs,
+                groups: 1,
+                window,
+                bias: true,
+            }),
+            &parameters,
+        ),
+        (swapped(), &[]),
+        (Layer::Reshape(Reshape { shape: [outer, &[outputs]].concat() }), &[]),
+    ];
+    let flow = in_turn(call, input.clone(), layers)?;
+    expect_biases(call, outputs);
+    Ok(one(Known::Flow(flow)))
+}
+
+/// Layers behind one another, without reshapes to the shape that is there.
+fn in_turn<'a>(
+    call: &mut Call<'_, '_>,
+    mut flow: Flow,
+    layers: impl IntoIterator<Item = (Layer, &'a [f32])>,
+) -> Result<Flow, String> {
+    for (layer, parameters) in layers {
+        if !matches!(&layer, Layer::Reshape(reshape) if reshape.shape == flow.dims) {
+            flow = call.builder.add(layer, &[flow.value], parameters)?;
+        }
+    }
+    Ok(flow)
 }
 
 /// Scales and shifts behind each other.
@@ -186,20 +251,21 @@ pub(super) fn layer_normalization(call: &mut Call<'_, '_>) -> Outputs {
     let axis = call.attributes.int("axis")?.unwrap_or(-1);
     let flow = call.flow(0)?;
     let axis = Known::Flow(flow.clone()).inner_axis(axis)?;
-    if flow.dims[..axis].iter().product::<usize>() != 1 {
-        return Err(format!(
-            "it normalizes parts of records of shape {:?} by themselves; only whole records are",
-            flow.dims
-        ));
-    }
-    let numbers = flow.dims.iter().product();
+    let (outer, inner) = flow.dims.split_at(axis);
+    let (groups, numbers) = (outer.iter().product(), inner.iter().product());
     let parameters = scales_and_shifts(call, numbers)?;
-    let layer = Normalization {
-        channels: flow.dims[0],
-        groups: 1,
-        affine: Affine::Element { numbers },
-        stabilizer,
-    };
-    let output = call.builder.add(Layer::Normalization(layer), &[flow.value], &parameters)?;
-    Ok(one(Known::Flow(output)))
+    let affine = Affine::Element { numbers };
+    if groups == 1 {
+        let layer = Normalization { channels: flow.dims[0], groups, affine, stabilizer };
+        let output = call.builder.add(Layer::Normalization(layer), &[flow.value], &parameters)?;
+        return Ok(one(Known::Flow(output)));
+    }
+    // The axes before `axis` made one, that of the groups.
+    let layer = Normalization { channels: groups, groups, affine, stabilizer };
+    let layers = [
+        (Layer::Reshape(Reshape { shape: vec![groups, numbers] }), &[][..]),
+        (Layer::Normalization(layer), &parameters),
+        (Layer::Reshape(Reshape { shape: flow.dims.clone() }), &[]),
+    ];
+    in_turn(call, flow, layers).map(|flow| one(Known::Flow(flow)))
 }

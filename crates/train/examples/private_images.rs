@@ -113,7 +113,7 @@ fn centred(mut images: Dataset) -> Dataset {
     for row in 0..images.len() {
         images.inputs.append_row(row, &mut values);
     }
-    values.iter_mut().for_each(|value| *value = 2.0 * *value - 1.0);
+    values.iter_mut().for_each(|value| *value = 2.0_f32.mul_add(*value, -1.0));
     images.inputs = Inputs::Reals { width, values };
     images
 }

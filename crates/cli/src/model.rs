@@ -2,7 +2,8 @@
 use crate::data::write;
 use crate::output::{Failure, print, print_json, print_table};
 use dosimeter_study::Error;
-use dosimeter_study::models::{self, Change, Facts, Part, Preparation, Ran};
+use dosimeter_study::Preparation;
+use dosimeter_study::models::{self, Change, Facts, Part, Ran};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,7 +42,10 @@ pub(crate) struct Run {
     source: Source,
     /// A study file, or a file with a `dataset` table alone
     study: PathBuf,
-    /// Subtracted from the data, which lie in [0, 1]: one number, or one for each channel
+    /// By which the data, which lie in [0, 1], are multiplied first: 255 for a network made for bytes
+    #[arg(long, value_name = "NUMBER", default_value = "1", value_parser = above_zero)]
+    highest: f32,
+    /// Subtracted from the data then: one number, or one for each channel
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', allow_negative_numbers = true)]
     mean: Vec<f32>,
     /// By which the data are divided afterwards
@@ -120,8 +124,11 @@ impl Model {
 impl Run {
     fn run(&self) -> Result<Ran, Failure> {
         let part = self.source.part();
-        let preparation =
-            Preparation { means: self.mean.clone(), deviations: self.deviation.clone() };
+        let preparation = Preparation {
+            highest: self.highest,
+            means: self.mean.clone(),
+            deviations: self.deviation.clone(),
+        };
         let (model, study): (&Path, &Path) = (&self.source.model, &self.study);
         let Some(file) = &self.out else {
             return Ok(models::run(model, &part, study, &preparation, None)?);

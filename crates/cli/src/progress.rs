@@ -1,5 +1,6 @@
 //! How far a run is: a bar on a terminal, a line now and then elsewhere.
 use crate::output::say;
+use dosimeter_study::TaskId;
 use dosimeter_study::plan::{Plan, Task};
 use dosimeter_study::run::Watch;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -19,6 +20,8 @@ struct State {
     worked: f64,
     left: f64,
     spoke: Instant,
+    /// The task whose records are counted, and since when.
+    counted: Option<(TaskId, Instant)>,
 }
 
 /// Progress of one run.
@@ -66,6 +69,7 @@ impl Progress {
                 worked: 0.0,
                 left: plan.estimated_seconds(),
                 spoke: now,
+                counted: None,
             }),
             stop,
         }
@@ -111,6 +115,30 @@ impl Watch for Progress {
             bar.set_message(message);
         } else if !self.quiet && state.spoke.elapsed() >= EVERY {
             state.spoke = Instant::now();
+            say(&format!("{}/{} tasks {message}", state.done, self.tasks));
+        }
+    }
+    fn records(&self, task: &Task, done: usize, of: usize) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let start = match &state.counted {
+            Some((id, start)) if *id == task.id => *start,
+            _ => {
+                state.counted = Some((task.id.clone(), now));
+                now
+            }
+        };
+        let seconds = (now - start).as_secs_f64();
+        let mut message = format!("{}: {done} of {of} records", task.stage.name());
+        if done > 0 && seconds > 0.0 {
+            let rate = done as f64 / seconds;
+            let left = words((of - done) as f64 / rate);
+            message.push_str(&format!(", {rate:.1}/s, about {left} left of this task"));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_message(message);
+        } else if !self.quiet && state.spoke.elapsed() >= EVERY {
+            state.spoke = now;
             say(&format!("{}/{} tasks {message}", state.done, self.tasks));
         }
     }

@@ -67,6 +67,10 @@ impl Plan {
             print_json(plan)?;
             return Ok(ExitCode::SUCCESS);
         }
+        let mut stages = vec!["train", "shadow", "attack", "judge"];
+        if plan.features.is_some() {
+            stages.insert(0, "features");
+        }
         let mut rows: Vec<Vec<String>> = Vec::new();
         for (index, setting) in plan.arms.iter().enumerate() {
             let mut counts: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
@@ -76,17 +80,16 @@ impl Plan {
             }
             let count = |stage| counts.get(stage).map_or(0, |c| c.0).to_string();
             let seconds: f64 = counts.values().map(|c| c.1).sum();
-            rows.push(vec![
-                setting.clone(),
-                count("train"),
-                count("shadow"),
-                count("attack"),
-                count("judge"),
-                words(seconds),
-            ]);
+            let mut row = vec![setting.clone()];
+            row.extend(stages.iter().map(&count));
+            row.push(words(seconds));
+            rows.push(row);
         }
-        let header = ["arm", "train", "shadow", "attack", "judge", "one core, about"];
-        print_table(&header, &[1, 2, 3, 4, 5], rows)?;
+        let mut header = vec!["arm"];
+        header.extend(stages);
+        header.push("one core, about");
+        let right: Vec<usize> = (1..header.len()).collect();
+        print_table(&header, &right, rows)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         #[expect(clippy::cast_precision_loss, reason = "few cores")]
         let all = plan.estimated_seconds() / cores as f64;

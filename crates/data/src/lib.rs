@@ -13,6 +13,7 @@ mod error;
 pub mod graphs;
 pub mod membership;
 pub mod record;
+mod scale;
 pub mod seed;
 pub mod split;
 
@@ -22,5 +23,6 @@ pub use error::{Error, FieldProblem, GraphProblem, ImageProblem};
 pub use graphs::{GraphSet, GraphSpec};
 pub use membership::{BalancedMembership, Membership};
 pub use record::RecordId;
+pub use scale::scale_channel;
 pub use seed::Seed;
 pub use split::{Labelled, Split, SplitSpec};

@@ -1,5 +1,6 @@
 //! Joins the judged repeats of all arms into one report.
 use crate::Error;
+use crate::frozen_core::Core;
 use crate::judge::{
     access_level, candidate_law, claim, conditions, deltas, estimate, evidence, hex, judgement,
     lower, small, tpr_at,
@@ -14,6 +15,7 @@ use crate::report::{
     StudyFacts, TprAt, Verdict,
 };
 use crate::run::{Records, recipe, recipe_digest, words};
+use crate::session::Session;
 use crate::store::{Found, Store};
 use crate::study::{Arm, Defence, Figure, Limit, MembershipRule, OptimizerKind, Study};
 use dosimeter_attack::ATTACKS;
@@ -32,12 +34,12 @@ const RESAMPLES: usize = 2000;
 /// # Errors
 /// When an artifact is missing or damaged, or a statistic cannot be computed.
 pub(crate) fn report(
-    study: &Study,
-    dataset: &Dataset,
-    plan: &Plan,
+    session: &Session,
     store: &Store,
     records: &[Records],
 ) -> Result<Report, Error> {
+    let Session { study, dataset, core, plan } = session;
+    let core = core.as_ref();
     let joined = (0..study.arms.len())
         .into_par_iter()
         .map(|index| arm(study, dataset, plan, store, records, index))
@@ -46,7 +48,7 @@ pub(crate) fn report(
     let risk: Vec<RiskTable> = risk.into_iter().flatten().collect();
     trade_off(study, dataset, &mut arms)?;
     let checks = checks(study, &arms)?;
-    let notes = notes(study, dataset, &arms);
+    let notes = notes(study, dataset, core, &arms);
     Ok(Report {
         format_version: report::FORMAT_VERSION,
         origin: Origin::Run,
@@ -64,7 +66,7 @@ pub(crate) fn report(
         risk,
         checks,
         notes,
-        provenance: provenance(study, plan, store)?,
+        provenance: provenance(study, core, plan, store)?,
     })
 }
 
@@ -618,7 +620,7 @@ fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
 }
 
 /// What a reader must know before using a number.
-fn notes(study: &Study, dataset: &Dataset, arms: &[report::Arm]) -> Vec<Note> {
+fn notes(study: &Study, dataset: &Dataset, core: Option<&Core>, arms: &[report::Arm]) -> Vec<Note> {
     let mut notes = Vec::new();
     let mut note = |severity, setting: Option<&str>, text: String| {
         notes.push(Note { severity, setting: setting.map(str::to_owned), text });
@@ -632,6 +634,18 @@ fn notes(study: &Study, dataset: &Dataset, arms: &[report::Arm]) -> Vec<Note> {
              question; the two are shown side by side and neither contradicts the other. Accuracy and attack features \
              come from the records as they are, not from the randomized ones."
                 .to_owned(),
+        );
+    }
+    if let Some(core) = core {
+        note(
+            Severity::Info,
+            None,
+            format!(
+                "A frozen core turned each record into {} numbers once, and only the head behind it is trained and attacked. \
+                 The core counts as public: no guarantee here covers the records that it was itself made from, and if \
+                 candidates are among them, that is neither counted nor measured.",
+                core.width()
+            ),
         );
     }
     if study.arms.iter().any(|a| matches!(a.defence, Defence::Pixelization { .. })) {
@@ -745,13 +759,18 @@ fn notes(study: &Study, dataset: &Dataset, arms: &[report::Arm]) -> Vec<Note> {
     notes
 }
 
-fn provenance(study: &Study, plan: &Plan, store: &Store) -> Result<Provenance, Error> {
+fn provenance(
+    study: &Study,
+    core: Option<&Core>,
+    plan: &Plan,
+    store: &Store,
+) -> Result<Provenance, Error> {
     let mut recipes = Vec::new();
     let mut noise = Vec::new();
     for arm in &study.arms {
         recipes.push(report::Recipe {
             setting: arm.setting.clone(),
-            text: recipe_line(study, arm),
+            text: recipe_line(study, core, arm),
             digest: recipe_digest(study, arm)?,
         });
         // Checked here too: a recipe that the trainer would refuse must not reach a report.
@@ -811,14 +830,19 @@ pub(crate) fn study_digest(study: &Study, plan: &Plan) -> Result<String, Error> 
     Ok(digest.finalize().to_hex().to_string())
 }
 
-fn recipe_line(study: &Study, arm: &Arm) -> String {
+fn recipe_line(study: &Study, core: Option<&Core>, arm: &Arm) -> String {
     let target = &study.target;
     let optimizer = match target.optimizer {
         OptimizerKind::Sgd => "sgd",
         OptimizerKind::Adam => "adam",
     };
+    let front = study.target.core.as_ref().zip(core).map_or_else(String::new, |(spec, core)| {
+        let name = spec.path.file_name().unwrap_or_default().to_string_lossy();
+        let (digest, width) = (&core.file_digest[..16], core.width());
+        format!("frozen core {name} (BLAKE3 {digest}) with {width} outputs, then ")
+    });
     let mut line = format!(
-        "{}, {optimizer} at {}, batch {}, at most {} epochs, l2 {}",
+        "{front}{}, {optimizer} at {}, batch {}, at most {} epochs, l2 {}",
         network::line(&target.architecture),
         arm.learning_rate,
         arm.batch_size,

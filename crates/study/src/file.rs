@@ -2,10 +2,12 @@
 mod arms;
 
 use crate::Error;
+use crate::preparation::Preparation;
 use crate::report::plain;
 use crate::source::{Field, Problem, Section, Source};
 use crate::study::{
-    Arm, Audit, EarlyStopping, Figure, Limit, MembershipRule, OptimizerKind, Study, Target,
+    Arm, Audit, CoreSpec, EarlyStopping, Figure, Limit, MembershipRule, OptimizerKind, Study,
+    Target,
 };
 use dosimeter_attack::ATTACKS;
 use dosimeter_attack::membership::{ShadowModelSettings, WhiteBoxSettings};
@@ -45,6 +47,7 @@ pub const FIELDS: &[Field] = fields! {
         "membership": "\"coins\" or \"fixed-half\"", Some("\"coins\""), "`coins`: a fair coin per candidate, as the one-run bound assumes; `fixed-half`: exactly half of each class.";
     }
     "target" {
+        "core": "a table", Some("none"), "A frozen, public network in front: it turns each record into features, once, and `mlp` is trained on them. It gets no guarantee and needs none.";
         "model": "\"mlp\", \"lenet\", \"small-cnn\", \"cnn\", \"alexnet\", \"vgg16\" or \"mobilenet-v1\"", Some("\"mlp\""), "The network; all but `mlp`, a perceptron, need images.";
         "hidden": "a list of whole numbers from 1 to 65536", Some("[128]"), "Units of each hidden layer of `mlp`, where `[]` is a linear model, or behind the convolutions of `vgg16`, where it is `[4096, 4096]` if left out.";
         "activation": "\"tanh\", \"relu\" or \"sigmoid\"", Some("\"tanh\""), "Between layers of `mlp`, `small-cnn` and `cnn`.";
@@ -55,6 +58,14 @@ pub const FIELDS: &[Field] = fields! {
         "epochs": "a whole number from 1 to 1000000", None, "Most passes over the training set.";
         "l2": "a number of at least 0", Some("0"), "Weight of half the squared parameter norm; outside of clipping.";
         "early_stopping": "a table", Some("none"), "Stop when the validation loss no longer falls.";
+    }
+    "target.core" {
+        "path": "the name of a file", None, "An ONNX model or a checkpoint, relative to the study file. Images are scaled (bilinear) to the size that it reads, grey ones repeated for three channels.";
+        "output": "the name of a value of the model", Some("its only output"), "Where the core ends: any value of an ONNX model on the way; whatever its shape, its numbers are the features.";
+        "input": "a list of whole numbers from 1 to 65536", Some("as in the model"), "Shape of one record where the model leaves it open, such as `[3, 224, 224]`.";
+        "highest": "a number above 0", Some("1"), "The number that stands for full brightness: 255 where the core was made for bytes. Records are multiplied by it first.";
+        "mean": "a number, or a list of one for each channel", Some("0"), "Subtracted then.";
+        "deviation": "a number above 0, or a list of one for each channel", Some("1"), "By which is divided last.";
     }
     "target.early_stopping" {
         "patience": "a whole number from 1 to 1000000", None, "Epochs without a lower loss before stopping.";
@@ -179,7 +190,7 @@ fn study(file: &Path, text: &str, top: &Section<'_>) -> Option<Study> {
     );
     let dataset = dataset(file, top);
     let (split, membership) = split(&top.table("split", "split"));
-    let target = target(&top.table("target", "target"), split);
+    let target = target(file, &top.table("target", "target"), split);
     let shadows = top.table("shadows", "shadows").whole("count", 0..=10_000, Some(10));
     let arms = arms::arms(top, target.as_ref(), split);
     let attacks = attacks(&top.table("attacks", "attacks"), shadows);
@@ -218,8 +229,15 @@ fn split(section: &Section<'_>) -> (Option<SplitSpec>, Option<MembershipRule>) {
     (train.zip(test).map(|(train, test)| SplitSpec { train, test }), membership)
 }
 
-fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
+fn target(file: &Path, section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
     let architecture = architecture(section);
+    let core = section.has("core").then(|| core(file, &section.table("core", "target.core")));
+    if core.is_some()
+        && architecture.as_ref().is_some_and(|a| !matches!(a, Architecture::Mlp { .. }))
+    {
+        let what = "needs \"mlp\" behind a core, which gives numbers and no images";
+        section.report("model", what.to_owned());
+    }
     let optimizer = section.choice(
         "optimizer",
         &[("adam", OptimizerKind::Adam), ("sgd", OptimizerKind::Sgd)],
@@ -242,6 +260,10 @@ fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
         section.report("momentum", "belongs to optimizer = \"sgd\"".to_owned());
     }
     Some(Target {
+        core: match core {
+            Some(core) => Some(core?),
+            None => None,
+        },
         architecture: architecture?,
         optimizer: optimizer?,
         learning_rate: learning_rate?,
@@ -250,6 +272,28 @@ fn target(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Target> {
         epochs: epochs?,
         l2: l2?,
         early_stopping,
+    })
+}
+
+fn core(file: &Path, section: &Section<'_>) -> Option<CoreSpec> {
+    let path = section.text("path", None);
+    let output = section.text("output", Some(""));
+    let input = section.sizes("input", &(1..=65_536), Some(Vec::new()));
+    let highest = section.real("highest", |x| x > 0.0 && x <= 1e6, Some(1.0));
+    let means = section.real_or_reals("mean", |x| x.abs() <= 1e6);
+    let deviations = section.real_or_reals("deviation", |x| (1e-6..=1e6).contains(&x));
+    #[expect(clippy::cast_possible_truncation, reason = "pixels are single precision")]
+    let single = |numbers: Vec<f64>| numbers.into_iter().map(|x| x as f32).collect();
+    Some(CoreSpec {
+        path: file.parent().unwrap_or(Path::new("")).join(path?),
+        output: output.filter(|o| !o.is_empty()).map(str::to_owned),
+        input: input.map(|sides| (!sides.is_empty()).then_some(sides))?,
+        preparation: Preparation {
+            #[expect(clippy::cast_possible_truncation, reason = "pixels are single precision")]
+            highest: highest? as f32,
+            means: single(means?),
+            deviations: single(deviations?),
+        },
     })
 }
 

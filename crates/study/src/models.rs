@@ -1,6 +1,6 @@
 //! Networks from elsewhere without a study: inspect, run on a data set, convert.
-use crate::{Error, tables};
-use dosimeter_data::{ColumnKind, Dataset};
+use crate::preparation::Reader;
+use crate::{Error, Preparation, tables};
 use dosimeter_model::onnx::{self, Options};
 use dosimeter_model::{Activation, Graph, Layer, RECORD_BLOCK, Rows, Value, Workspace};
 use serde::Serialize;
@@ -175,14 +175,6 @@ fn training(graph: &Graph) -> (bool, Vec<String>) {
     (normalizations == 0 && !graph.parameters().is_empty(), remarks)
 }
 
-/// What is done to the numbers of a data set before a network reads them.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Preparation {
-    /// Subtracted: none, one, or one for each channel.
-    pub means: Vec<f32>,
-    /// By which is divided afterwards: none, one, or one for each channel.
-    pub deviations: Vec<f32>,
-}
 /// What a network made of a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ran {
@@ -210,7 +202,7 @@ pub fn run(
 ) -> Result<Ran, Error> {
     let failed = |what: String| Error::Model { path: path.to_owned(), what };
     let dataset = tables::load(study_file)?;
-    let image = image_shape(&dataset);
+    let image = dataset.shape();
     let network = match load(path, part) {
         Ok(network) => network,
         // A model that takes images of any size takes those at hand.
@@ -223,30 +215,9 @@ pub fn run(
         },
     };
     let graph = &network.graph;
-    if graph.inputs() != dataset.width() {
-        let (needed, got) = (graph.shape(Value::INPUT), dataset.width());
-        return Err(failed(format!(
-            "it takes records of shape {needed:?}, the data have {got} numbers"
-        )));
-    }
-    let channels = image.map_or(1, |[channels, ..]| channels);
-    for numbers in [&preparation.means, &preparation.deviations] {
-        if numbers.len() > 1 && numbers.len() != channels {
-            return Err(failed(format!(
-                "{channels} channels need as many means and deviations, got {}",
-                numbers.len()
-            )));
-        }
-    }
-    let turned = image.filter(|[c, h, w]| {
-        graph.shape(Value::INPUT) == [*h, *w, *c] && graph.shape(Value::INPUT) != [*c, *h, *w]
-    });
-    let area = dataset.width() / channels;
-    let of_channel = |numbers: &[f32], channel: usize, none: f32| match numbers {
-        [] => none,
-        [one] => *one,
-        several => several[channel],
-    };
+    let wanted = graph.shape(Value::INPUT);
+    let reader =
+        Reader::new(preparation.clone(), dataset.width(), image, wanted).map_err(failed)?;
     let width = graph.inputs();
     let outputs = graph.outputs();
     let (mut workspace, mut values, mut row) = (Workspace::new(), Vec::new(), Vec::new());
@@ -261,19 +232,7 @@ pub fn run(
         for record in block.clone() {
             row.clear();
             dataset.inputs.append_row(record, &mut row);
-            for (channel, numbers) in row.chunks_exact_mut(area).enumerate() {
-                let mean = of_channel(&preparation.means, channel, 0.0);
-                let deviation = of_channel(&preparation.deviations, channel, 1.0);
-                for number in numbers {
-                    *number = (*number - mean) / deviation;
-                }
-            }
-            match turned {
-                Some(_) => {
-                    values.extend((0..width).map(|i| row[i % channels * area + i / channels]))
-                }
-                None => values.extend_from_slice(&row),
-            }
+            reader.append(&row, &mut values);
         }
         let rows = Rows::Dense { width, values: &values };
         let given = graph.forward(&rows, &mut workspace)?;
@@ -293,19 +252,8 @@ pub fn run(
         records: dataset.len(),
         outputs,
         accuracy: (outputs == dataset.classes && outputs > 1).then_some(accuracy),
-        channels_last: turned.is_some(),
+        channels_last: reader.channels_last(),
     })
-}
-
-/// `[channels, height, width]` if a record is an image.
-fn image_shape(dataset: &Dataset) -> Option<[usize; 3]> {
-    match dataset.columns.as_slice() {
-        [column] => match column.kind {
-            ColumnKind::Image { shape } => Some(shape),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// What becomes of batch normalizations.

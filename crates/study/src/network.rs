@@ -1,5 +1,6 @@
 //! The network of a study on its data: how large it is and what it costs.
 use crate::Error;
+use crate::frozen_core::Core;
 use crate::study::Study;
 use dosimeter_data::{Dataset, Seed};
 use dosimeter_model::Activation;
@@ -16,13 +17,14 @@ pub(crate) struct Network {
     pub(crate) last_width: u64,
 }
 impl Network {
-    /// Builds the network, save the linear layers whose widths the study chooses: those are counted, so that a study that asks
-    /// for too much allocates nothing.
+    /// Builds the network that is trained (behind the core, if there is one), save the linear layers whose widths the study
+    /// chooses: those are counted, so that a study that asks for too much allocates nothing.
     ///
     /// # Errors
     /// [`Error::Study`] with `target.model` if it needs images, or larger ones.
-    pub(crate) fn of(study: &Study, dataset: &Dataset) -> Result<Self, Error> {
-        let none = Self { parameters: 0, multiplications: 0, last_width: dataset.width() as u64 };
+    pub(crate) fn of(study: &Study, dataset: &Dataset, core: Option<&Core>) -> Result<Self, Error> {
+        let width = core.map_or(dataset.width(), Core::width) as u64;
+        let none = Self { parameters: 0, multiplications: 0, last_width: width };
         let architecture = match &study.target.architecture {
             Architecture::Mlp { hidden, .. } => return Ok(none.dense(hidden, dataset.classes)),
             // One class alone behind the convolutions, taken off again below.

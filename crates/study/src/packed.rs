@@ -40,13 +40,16 @@ pub(crate) fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Vec<&[u8]>
 fn words<const N: usize, T>(bytes: &[u8], read: fn([u8; N]) -> T) -> Vec<T> {
     bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
 }
-fn floats(values: &[f32]) -> Vec<u8> {
+pub(crate) fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
-fn ids(records: &[RecordId]) -> Vec<u8> {
+pub(crate) fn ids(records: &[RecordId]) -> Vec<u8> {
     records.iter().flat_map(|r| r.0.to_le_bytes()).collect()
 }
-fn read_ids(bytes: &[u8]) -> Vec<RecordId> {
+pub(crate) fn read_floats(bytes: &[u8]) -> Vec<f32> {
+    words(bytes, f32::from_le_bytes)
+}
+pub(crate) fn read_ids(bytes: &[u8]) -> Vec<RecordId> {
     words(bytes, u32::from_le_bytes).into_iter().map(RecordId).collect()
 }
 

@@ -1,10 +1,11 @@
 //! What a study will compute: tasks named by the hash of everything that decides their result.
 use crate::Error;
+use crate::frozen_core::Core;
 use crate::network::Network;
 use crate::store::TaskId;
-use crate::study::{Arm, Defence, MembershipRule, Study, Target};
+use crate::study::{Arm, CoreSpec, Defence, MembershipRule, Study, Target};
 use dosimeter_attack::{ATTACKS, Access};
-use dosimeter_data::Dataset;
+use dosimeter_data::{Dataset, SplitSpec};
 use dosimeter_privacy::NoiseSource;
 use serde::Serialize;
 
@@ -12,6 +13,11 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "stage", rename_all = "kebab-case")]
 pub enum Stage {
+    /// Run the frozen core on every record.
+    Features {
+        /// On the records as a local arm randomizes them.
+        randomized: bool,
+    },
     /// Train the target.
     Train,
     /// Ask the target about every candidate.
@@ -37,6 +43,7 @@ impl Stage {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::Features { .. } => "features",
             Self::Train => "train",
             Self::Query => "query",
             Self::Shadow { .. } => "shadow",
@@ -78,6 +85,9 @@ pub struct Group {
     pub repeat: u32,
     /// Position of the arm.
     pub arm: usize,
+    /// Run the frozen core on randomized records, in a local arm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<Task>,
     /// Train the target.
     pub train: Task,
     /// Query it.
@@ -92,8 +102,9 @@ pub struct Group {
 impl Group {
     /// Every task, in the order in which they can be done.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
-        [&self.train, &self.query]
-            .into_iter()
+        self.features
+            .iter()
+            .chain([&self.train, &self.query])
             .chain(&self.shadows)
             .chain(&self.attacks)
             .chain([&self.judge])
@@ -124,13 +135,16 @@ pub struct Plan {
     pub arms: Vec<String>,
     /// Whether attackers look into the target.
     pub access: Access,
+    /// Run the frozen core on the records as they are, for every group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub features: Option<Task>,
     /// Repeat by repeat, arm by arm.
     pub groups: Vec<Group>,
 }
 impl Plan {
     /// Every task.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
-        self.groups.iter().flat_map(Group::tasks)
+        self.features.iter().chain(self.groups.iter().flat_map(Group::tasks))
     }
     /// Estimated seconds on one core.
     #[must_use]
@@ -144,11 +158,13 @@ impl Plan {
 pub struct Rate {
     /// Multiply-adds of training per second, one core.
     pub multiply_adds_per_second: f64,
+    /// Seconds that the frozen core takes for a record, one core; 0 without one.
+    pub core_seconds_per_record: f64,
 }
 impl Default for Rate {
     /// An ordinary core with 256-bit vectors.
     fn default() -> Self {
-        Self { multiply_adds_per_second: 1e10 }
+        Self { multiply_adds_per_second: 1e10, core_seconds_per_record: 0.0 }
     }
 }
 
@@ -162,9 +178,10 @@ impl Rate {
         records: usize,
         seconds: f64,
     ) -> Self {
-        let one = Cost::new(study, dataset, network, Self { multiply_adds_per_second: 1.0 });
+        let unit = Self { multiply_adds_per_second: 1.0, core_seconds_per_record: 0.0 };
+        let one = Cost::new(study, dataset, network, unit);
         let work = one.epoch(records as f64, study.target.batch_size as f64, PLAIN_STEP);
-        Self { multiply_adds_per_second: work / seconds.max(1e-6) }
+        Self { multiply_adds_per_second: work / seconds.max(1e-6), ..unit }
     }
 }
 
@@ -190,6 +207,23 @@ struct Ground<'a> {
     learning_rate: f64,
     batch_size: usize,
     noise: Option<NoiseSource>,
+    /// What the network reads, if that is not the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    features: Option<&'a TaskId>,
+}
+/// Everything that decides what a frozen core gives.
+#[derive(Serialize)]
+struct Featured<'a> {
+    stage: &'static str,
+    version: &'static str,
+    kernel: &'a str,
+    data: &'a str,
+    core: &'a str,
+    settings: &'a CoreSpec,
+    /// How records are randomized before: the path of the seed, what is done, and how noise is drawn.
+    randomized: Option<(u64, u32, &'a str, Defence, NoiseSource)>,
+    /// What decides which of the randomized records are trained on: no others go through the core.
+    trained_on: Option<(usize, usize, MembershipRule, Option<usize>, bool)>,
 }
 #[derive(Serialize)]
 struct Specification<'a, T> {
@@ -203,13 +237,38 @@ struct Specification<'a, T> {
 ///
 /// # Errors
 /// [`Error::Study`] if the network cannot be built on the data; [`Error::Encode`] if a specification cannot be written as JSON.
-pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Result<Plan, Error> {
+pub fn plan(
+    study: &Study,
+    dataset: &Dataset,
+    core: Option<&Core>,
+    kernel: &str,
+    rate: Rate,
+) -> Result<Plan, Error> {
     let fingerprint = dataset.fingerprint();
     let chosen: Vec<_> =
         study.attacks.iter().filter_map(|n| ATTACKS.iter().find(|a| a.name() == n)).collect();
     let access = chosen.iter().map(|a| a.needs().access).max().unwrap_or(Access::BlackBox);
     let shadows = if chosen.iter().any(|a| a.needs().shadows > 0) { study.shadows } else { 0 };
-    let cost = Cost::new(study, dataset, Network::of(study, dataset)?, rate);
+    let cost = Cost::new(study, dataset, Network::of(study, dataset, core)?, rate);
+    let featured = |randomized: Option<(u64, u32, &str, Defence, NoiseSource)>| {
+        let (Some(core), Some(settings)) = (core, &study.target.core) else { return Ok(None) };
+        let (stage, version, data) = ("features", env!("CARGO_PKG_VERSION"), fingerprint.as_str());
+        let core = core.digest.as_str();
+        let validation = study.target.early_stopping.map(|s| s.records);
+        let SplitSpec { train, test } = study.split;
+        let trained_on = (train, test, study.membership, validation, shadows > 0);
+        let trained_on = randomized.is_some().then_some(trained_on);
+        let featured =
+            Featured { stage, version, kernel, data, core, settings, randomized, trained_on };
+        TaskId::of(&featured).map(Some)
+    };
+    let features = featured(None)?.map(|id| Task {
+        id,
+        repeat: 0,
+        arm: 0,
+        stage: Stage::Features { randomized: false },
+        estimated_seconds: cost.features(),
+    });
     let mut groups = Vec::new();
     for repeat in 0..study.repeats {
         for (index, arm) in study.arms.iter().enumerate() {
@@ -229,6 +288,7 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
                 learning_rate: arm.learning_rate,
                 batch_size: arm.batch_size,
                 noise: arm.defence.is_private().then_some(study.noise),
+                features: features.as_ref().map(|task| &task.id),
             };
             let task = |stage: Stage, id: TaskId, estimated_seconds: f64| Task {
                 id,
@@ -240,9 +300,19 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
             let id = |stage: &'static str, inputs: Vec<&TaskId>, settings: serde_json::Value| {
                 TaskId::of(&Specification { stage, ground: &ground, inputs, settings })
             };
+            let randomized = if arm.defence.is_local() {
+                let setting = arm.setting.as_str();
+                featured(Some((study.seed, repeat, setting, arm.defence, study.noise)))?
+            } else {
+                None
+            };
+            let stage = Stage::Features { randomized: true };
+            let randomized =
+                randomized.map(|id| task(stage, id, cost.randomized_features(shadows)));
+            let reads = || randomized.iter().map(|task| &task.id).collect();
             let train = task(
                 Stage::Train,
-                id("train", Vec::new(), serde_json::Value::Null)?,
+                id("train", reads(), serde_json::Value::Null)?,
                 cost.training(arm),
             );
             let query = task(
@@ -252,7 +322,7 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
             );
             let shadows = (0..shadows)
                 .map(|shadow| {
-                    let id = id("shadow", Vec::new(), serde_json::json!(shadow))?;
+                    let id = id("shadow", reads(), serde_json::json!(shadow))?;
                     Ok(task(Stage::Shadow { shadow }, id, cost.training(arm) + cost.query()))
                 })
                 .collect::<Result<Vec<_>, Error>>()?;
@@ -285,7 +355,16 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
                 id("judge", inputs, serde_json::to_value(&study.audit).map_err(Error::Encode)?)?,
                 cost.judge(attacks.len()),
             );
-            groups.push(Group { repeat, arm: index, train, query, shadows, attacks, judge });
+            groups.push(Group {
+                repeat,
+                arm: index,
+                features: randomized,
+                train,
+                query,
+                shadows,
+                attacks,
+                judge,
+            });
         }
     }
     Ok(Plan {
@@ -294,6 +373,7 @@ pub fn plan(study: &Study, dataset: &Dataset, kernel: &str, rate: Rate) -> Resul
         kernel: kernel.to_owned(),
         arms: study.arms.iter().map(|a| a.setting.clone()).collect(),
         access,
+        features,
         groups,
     })
 }
@@ -319,6 +399,8 @@ struct Cost<'a> {
     last_width: f64,
     shadows: f64,
     rate: f64,
+    records: f64,
+    core_seconds_per_record: f64,
 }
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 impl<'a> Cost<'a> {
@@ -332,6 +414,8 @@ impl<'a> Cost<'a> {
             last_width: network.last_width as f64,
             shadows: f64::from(study.shadows),
             rate: rate.multiply_adds_per_second,
+            records: dataset.len() as f64,
+            core_seconds_per_record: rate.core_seconds_per_record,
         }
     }
     /// Forward, two products backward, and for each step one pass over the parameters per noise draw.
@@ -346,6 +430,13 @@ impl<'a> Cost<'a> {
     fn epoch(&self, records: f64, batch_size: f64, per_step: f64) -> f64 {
         let steps = records / batch_size;
         (records * 3.0).mul_add(self.multiplications, steps * per_step * self.parameters)
+    }
+    fn features(&self) -> f64 {
+        self.records * self.core_seconds_per_record
+    }
+    fn randomized_features(&self, shadows: u32) -> f64 {
+        let records = if shadows > 0 { self.records } else { self.candidates / 2.0 };
+        records * self.core_seconds_per_record
     }
     fn query(&self) -> f64 {
         self.candidates * self.multiplications / self.rate

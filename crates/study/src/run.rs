@@ -3,12 +3,13 @@
 //! Each training is one thread's work; parallelism is across trainings and attacks. The queue is in the order of the
 //! plan, so at most a few groups (an arm in a repeat) are in the making, and what a group holds in memory goes when its
 //! last training is done and judged. Everything else is on disk.
+use crate::frozen_core::Features;
 use crate::packed::{self, pack, unpack};
 use crate::plan::{Group, Law, Plan, Stage, Task};
 use crate::report::{Repeat, Report, Timings};
 use crate::store::{Found, Store};
 use crate::study::{Arm, Defence, MembershipRule, OptimizerKind, Study};
-use crate::{Error, assemble, judge, report, sizes};
+use crate::{Core, Error, Session, assemble, frozen_core, judge, report, sizes};
 use dosimeter_attack::knowledge::known_half;
 use dosimeter_attack::query::query;
 use dosimeter_attack::{Access, ModelFacts, ModelSignals, Shadow, View, configured};
@@ -34,6 +35,8 @@ pub struct Speed {
 pub trait Watch: Sync {
     /// A task is finished.
     fn done(&self, _task: &Task, _reused: bool) {}
+    /// So many records of a task that takes them one by one have been through it. Called now and then.
+    fn records(&self, _task: &Task, _done: usize, _of: usize) {}
     /// Something a person should know; the run goes on.
     fn warn(&self, _text: &str) {}
     /// Whether to stop as soon as possible; what is finished is kept.
@@ -172,12 +175,15 @@ pub(crate) fn recipe_digest(study: &Study, arm: &Arm) -> Result<String, Error> {
 /// Randomized data of the local arms of a group, made by the first training that needs it and dropped with the group.
 struct InProgress {
     unfinished: AtomicUsize,
-    randomized: Mutex<Option<Arc<(Dataset, Ledger)>>>,
+    randomized: Mutex<Option<Arc<Features>>>,
 }
 
 struct Run<'a> {
     study: &'a Study,
     dataset: &'a Dataset,
+    core: Option<&'a Core>,
+    /// What the core made of the data.
+    features: Option<Dataset>,
     plan: &'a Plan,
     store: &'a Store,
     watch: &'a dyn Watch,
@@ -191,13 +197,12 @@ struct Run<'a> {
 /// # Errors
 /// The first thing that went wrong, or [`Error::Stopped`]. Finished tasks are kept either way.
 pub fn run(
-    study: &Study,
-    dataset: &Dataset,
-    plan: &Plan,
+    session: &Session,
     store: &Store,
     speed: Speed,
     watch: &dyn Watch,
 ) -> Result<(Report, Timings), Error> {
+    let Session { study, dataset, core, plan } = session;
     let start = Instant::now();
     let records = (0..study.repeats)
         .map(|repeat| Records::draw(study, dataset, repeat))
@@ -210,9 +215,11 @@ pub fn run(
             randomized: Mutex::new(None),
         })
         .collect();
-    let run = Run {
+    let mut run = Run {
         study,
         dataset,
+        core: core.as_ref(),
+        features: None,
         plan,
         store,
         watch,
@@ -222,6 +229,8 @@ pub fn run(
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(speed.threads.unwrap_or(0)).build()?;
     let threads = u32::try_from(pool.current_num_threads()).unwrap_or(u32::MAX);
+    // Before everything else: each takes all threads, and holding a lock meanwhile could wait for itself.
+    pool.install(|| run.make_features())?;
     pool.install(|| {
         let units = plan.groups.iter().enumerate().flat_map(|(g, group)| {
             std::iter::once((g, None)).chain(group.shadows.iter().map(move |s| (g, Some(s))))
@@ -229,9 +238,9 @@ pub fn run(
         // A bridge hands out units one by one in their order; splitting the range would start all groups at once.
         units.par_bridge().try_for_each(|(g, shadow)| run.unit(g, shadow))
     })?;
-    let report = pool.install(|| assemble::report(study, dataset, plan, store, &run.records))?;
+    let report = pool.install(|| assemble::report(session, store, &run.records))?;
     let stages = run.stages.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let order = ["train", "query", "shadow", "attack", "judge"];
+    let order = ["features", "train", "query", "shadow", "attack", "judge"];
     let stages = order.iter().filter_map(|name| stages.get(name).cloned()).collect();
     let timings = Timings { wall_seconds: start.elapsed().as_secs_f64(), threads, stages };
     Ok((report, timings))
@@ -277,6 +286,47 @@ impl Run<'_> {
         drop(stages);
         self.watch.done(task, reused);
         Ok(bytes)
+    }
+
+    /// Runs the core on the records, and on what each local arm makes of them.
+    fn make_features(&mut self) -> Result<(), Error> {
+        let (Some(core), Some(task)) = (self.core, &self.plan.features) else { return Ok(()) };
+        let through =
+            |task: &Task, dataset: &Dataset, records: &[RecordId], ledger: Option<&Ledger>| {
+                let features = core.features(dataset, records, &|done| {
+                    self.watch.records(task, done, records.len());
+                    !self.watch.stop()
+                })?;
+                frozen_core::to_bytes(core.width(), records, &features, ledger)
+            };
+        let every: Vec<RecordId> = frozen_core::every_record(self.dataset).collect();
+        let bytes = self.once(task, || through(task, self.dataset, &every, None))?;
+        for group in &self.plan.groups {
+            let Some(task) = &group.features else { continue };
+            self.once(task, || {
+                let randomized = self.randomize(group).map_err(|e| self.faulty(task, e))?;
+                let (dataset, ledger) = randomized.ok_or(Error::ArtifactShape)?;
+                through(task, &dataset, &self.trained_on(group), Some(&ledger))
+            })?;
+        }
+        self.features = Some(frozen_core::from_bytes(&bytes, self.dataset)?.dataset);
+        Ok(())
+    }
+    /// Every record that some training of a group may read, in ascending order.
+    fn trained_on(&self, group: &Group) -> Vec<RecordId> {
+        let (_, records) = self.parts(group);
+        let mut trained_on = records.membership.members();
+        trained_on.extend_from_slice(&records.validation);
+        if !group.shadows.is_empty() {
+            trained_on.extend_from_slice(&records.split.shadow_pool);
+        }
+        trained_on.sort_unstable();
+        trained_on.dedup();
+        trained_on
+    }
+    /// The records as the network reads them.
+    fn read(&self) -> &Dataset {
+        self.features.as_ref().unwrap_or(self.dataset)
     }
 
     /// Trains one model of a group; whoever finishes the last one attacks and judges the group.
@@ -325,7 +375,7 @@ impl Run<'_> {
                 .and_then(|bytes| Graph::from_bytes(bytes).ok())
                 .ok_or(Error::ArtifactShape)?;
             let ask = |records: &[RecordId]| {
-                let signals = query(&graph, self.dataset, records, self.plan.access);
+                let signals = query(&graph, self.read(), records, self.plan.access);
                 packed::signals_to_bytes(&signals.map_err(|e| self.unanswered(&group.query, e))?)
             };
             let candidates = ask(&records.membership.candidates)?;
@@ -353,7 +403,7 @@ impl Run<'_> {
                 train_accuracy: self.accuracy(&graph, &members, task)?,
                 test_accuracy: self.accuracy(&graph, &others, task)?,
             };
-            let signals = query(&graph, self.dataset, &drawn.candidates, Access::BlackBox)
+            let signals = query(&graph, self.read(), &drawn.candidates, Access::BlackBox)
                 .map_err(|e| self.unanswered(task, e))?;
             packed::shadow_to_bytes(&Shadow { signals, member: drawn.member, facts })
         })?;
@@ -371,53 +421,70 @@ impl Run<'_> {
     ) -> Result<(Graph, u64, Ledger), Error> {
         let (arm, records) = self.parts(group);
         let failed = |source| self.failed(task, source);
-        let randomized = self.randomized(group, g).map_err(|e| match e {
-            Fault::Train(source) => failed(source),
-            Fault::Study(error) => error,
-        })?;
-        let dataset = randomized.as_ref().map_or(self.dataset, |r| &r.0);
+        let randomized = self.randomized(group, g).map_err(|e| self.faulty(task, e))?;
+        let dataset = randomized.as_ref().map_or(self.read(), |r| &r.dataset);
+        let rows = |records: &[RecordId]| match &randomized {
+            Some(features) => features.rows(records),
+            None => Ok(records.to_vec()),
+        };
+        let (members, validation) = (rows(members)?, rows(&records.validation)?);
         let training = train::Training {
             recipe: &recipe(self.study, arm)?,
             dataset,
-            records: members,
+            records: &members,
             nominal_size: self.study.split.train,
-            validation: &records.validation,
+            validation: &validation,
             seed,
             noise: self.study.noise,
             speed: train::Speed::default(),
         };
         let trained = train::fit(&training, &Stopping(self.watch)).map_err(failed)?;
         // What a local arm spends is spent on each record before training; training it adds nothing.
-        let ledger = randomized.as_ref().map_or(trained.ledger, |r| r.1.clone());
+        let ledger = randomized.as_ref().and_then(|r| r.ledger.clone()).unwrap_or(trained.ledger);
         Ok((trained.graph, trained.steps, ledger))
     }
 
-    fn randomized(&self, group: &Group, g: usize) -> Result<Option<Arc<(Dataset, Ledger)>>, Fault> {
+    fn randomized(&self, group: &Group, g: usize) -> Result<Option<Arc<Features>>, Fault> {
+        let mut slot = self.progress[g].randomized.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            let made = match &group.features {
+                Some(task) => Some(self.randomized_features(task).map_err(Fault::Study)?),
+                None => self.randomize(group)?.map(Features::randomized),
+            };
+            *slot = made.map(Arc::new);
+        }
+        Ok(slot.clone())
+    }
+    fn randomized_features(&self, task: &Task) -> Result<Features, Error> {
+        let Found::Whole(bytes) = self.store.read(&task.id)? else {
+            return Err(Error::ArtifactShape);
+        };
+        let features = frozen_core::from_bytes(&bytes, self.dataset)?;
+        if features.ledger.is_some() { Ok(features) } else { Err(Error::ArtifactShape) }
+    }
+    /// The records as a local arm randomizes them; `None` for other arms.
+    fn randomize(&self, group: &Group) -> Result<Option<(Dataset, Ledger)>, Fault> {
         let (arm, records) = self.parts(group);
         if !arm.defence.is_local() {
             return Ok(None);
         }
-        let mut slot = self.progress[g].randomized.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.is_none() {
-            let seed = records.arm_seed(arm).child("randomize").bytes();
-            let mut rng = NoiseRng::with_source(self.study.noise, seed)
-                .map_err(|e| Fault::Study(e.into()))?;
-            let made = match arm.defence {
-                Defence::Local { epsilon_per_feature } => {
-                    let epsilon =
-                        Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
-                    train::local::randomize(self.dataset, epsilon, &mut rng)
-                }
-                defence => {
-                    let found = defence.pixelization().map_err(|e| Fault::Study(e.into()))?;
-                    let Some(pixelization) = found else { return Ok(None) };
-                    pixelization.randomize(self.dataset, &mut rng)
-                }
+        let seed = records.arm_seed(arm).child("randomize").bytes();
+        let mut rng =
+            NoiseRng::with_source(self.study.noise, seed).map_err(|e| Fault::Study(e.into()))?;
+        match arm.defence {
+            Defence::Local { epsilon_per_feature } => {
+                let epsilon =
+                    Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
+                train::local::randomize(self.dataset, epsilon, &mut rng)
             }
-            .map_err(Fault::Train)?;
-            *slot = Some(Arc::new(made));
+            defence => {
+                let found = defence.pixelization().map_err(|e| Fault::Study(e.into()))?;
+                let Some(pixelization) = found else { return Ok(None) };
+                pixelization.randomize(self.dataset, &mut rng)
+            }
         }
-        Ok(slot.clone())
+        .map(Some)
+        .map_err(Fault::Train)
     }
 
     fn attack_and_judge(&self, group: &Group) -> Result<(), Error> {
@@ -488,9 +555,15 @@ impl Run<'_> {
     }
     /// Accuracy on records as they are, never on randomized ones.
     fn accuracy(&self, graph: &Graph, records: &[RecordId], task: &Task) -> Result<f64, Error> {
-        train::evaluate(graph, self.dataset, records)
+        train::evaluate(graph, self.read(), records)
             .map(|evaluation| evaluation.accuracy())
             .map_err(|source| self.failed(task, source))
+    }
+    fn faulty(&self, task: &Task, fault: Fault) -> Error {
+        match fault {
+            Fault::Train(source) => self.failed(task, source),
+            Fault::Study(error) => error,
+        }
     }
     fn unanswered(&self, task: &Task, source: dosimeter_attack::Error) -> Error {
         let setting = self.study.arms[task.arm].setting.clone();
@@ -507,6 +580,7 @@ impl Run<'_> {
 /// A task in words: `train, central z=2, repeat 0`.
 pub(crate) fn words(study: &Study, task: &Task) -> String {
     let detail = match &task.stage {
+        Stage::Features { randomized: false } => return "features of every record".to_owned(),
         Stage::Shadow { shadow } => format!("shadow {shadow}"),
         Stage::Attack { attack, laws: [Law::Test] } => format!("attack {attack} (test law)"),
         Stage::Attack { attack, .. } => format!("attack {attack}"),

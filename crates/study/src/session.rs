@@ -1,4 +1,5 @@
 //! From a study file to a report in a run directory: what the commands call.
+use crate::frozen_core::{self, Core};
 use crate::network::Network;
 use crate::plan::{Plan, Rate, plan};
 use crate::report::{self, Report, Timings};
@@ -22,6 +23,8 @@ pub struct Session {
     pub study: Study,
     /// Its data.
     pub dataset: Dataset,
+    /// Its frozen core, if it has one.
+    pub core: Option<Core>,
     /// Its tasks.
     pub plan: Plan,
 }
@@ -70,12 +73,13 @@ impl Session {
         Self::of(study, dataset)
     }
     fn of(study: Study, dataset: Dataset) -> Result<Self, Error> {
-        let network = Network::of(&study, &dataset)?;
+        let core = Core::load(&study, &dataset)?;
+        let network = Network::of(&study, &dataset, core.as_ref())?;
         check_size(&study, &dataset, network)?;
-        let rate = measured_rate(&study, &dataset, network);
-        let plan = plan(&study, &dataset, kernels::kernel_name(), rate)?;
+        let rate = measured_rate(&study, &dataset, core.as_ref(), network);
+        let plan = plan(&study, &dataset, core.as_ref(), kernels::kernel_name(), rate)?;
         sizes::check(&study, &dataset, &plan)?;
-        Ok(Self { study, dataset, plan })
+        Ok(Self { study, dataset, core, plan })
     }
     /// Does what is missing and writes `report.json`, `report.html`, the CSV tables and `timings.json`.
     ///
@@ -94,8 +98,7 @@ impl Session {
         };
         store.publish("study.toml", self.study.text.as_bytes())?;
         store.publish("run.json", &serde_json::to_vec_pretty(&origin).map_err(Error::Encode)?)?;
-        let (report, timings) =
-            run::run(&self.study, &self.dataset, &self.plan, &store, speed, watch)?;
+        let (report, timings) = run::run(self, &store, speed, watch)?;
         publish(&store, &report, Some(&timings))?;
         Ok(report)
     }
@@ -254,9 +257,25 @@ fn check_noise(study: &Study, parameters: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Times one epoch on a few records of the study's own network, for estimates only. A network that cannot be
+/// Times the core on a few records and one epoch of the study's own network, for estimates only. A network that cannot be
 /// trained is found out by the run, not here.
-fn measured_rate(study: &Study, dataset: &Dataset, network: Network) -> Rate {
+fn measured_rate(study: &Study, dataset: &Dataset, core: Option<&Core>, network: Network) -> Rate {
+    let core_seconds_per_record = core.map_or(0.0, |core| core.seconds_per_record(dataset));
+    // What the head costs does not depend on what it reads.
+    let stand_in = core.map(|core| {
+        let few: Vec<RecordId> = frozen_core::every_record(dataset).take(256).collect();
+        let values = vec![0.5; core.width() * few.len()];
+        frozen_core::of_numbers(core.width(), values, &few, dataset)
+    });
+    let rate = match &stand_in {
+        None => training_rate(study, dataset, network),
+        Some(Ok(features)) => training_rate(study, features, network),
+        Some(Err(_)) => Rate::default(),
+    };
+    Rate { core_seconds_per_record, ..rate }
+}
+
+fn training_rate(study: &Study, dataset: &Dataset, network: Network) -> Rate {
     const RECORDS: u64 = 256;
     // Some seconds at most, also of a large network on large images.
     const WORK: u64 = 10_000_000_000;

@@ -303,6 +303,13 @@ impl<'a> Section<'a> {
     ) -> Option<Vec<f64>> {
         self.list(key, default, |v| real(v).filter(|x| ok(*x))).filter(|l| self.filled(key, l))
     }
+    /// A number, or a list of them; empty if left out.
+    pub(crate) fn real_or_reals(&self, key: &str, ok: impl Fn(f64) -> bool) -> Option<Vec<f64>> {
+        self.get(key, Some(Vec::new()), |v| match v.as_array() {
+            Some(list) => list.iter().map(|e| real(e.get_ref()).filter(|x| ok(*x))).collect(),
+            None => real(v).filter(|x| ok(*x)).map(|x| vec![x]),
+        })
+    }
     pub(crate) fn texts(&self, key: &str, default: Option<Vec<&'a str>>) -> Option<Vec<&'a str>> {
         self.list(key, default, DeValue::as_str)
     }

@@ -1,5 +1,6 @@
 //! A study that has been checked: every number in range, every combination possible.
 use crate::Error;
+use crate::preparation::Preparation;
 use crate::source::Problem;
 use dosimeter_attack::Settings as AttackSettings;
 use dosimeter_data::{DatasetSpec, SplitSpec};
@@ -84,6 +85,10 @@ pub enum MembershipRule {
 /// The network and its training, shared by all arms but for what an arm overrides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Target {
+    /// A public network in front of the one that is trained, if any. Not written with the rest: it decides the features, and the
+    /// task that makes them is named by all of it.
+    #[serde(skip)]
+    pub core: Option<CoreSpec>,
     /// Its layers.
     pub architecture: Architecture,
     /// Update rule.
@@ -100,6 +105,20 @@ pub struct Target {
     pub l2: f64,
     /// Stop when the loss on validation records no longer falls.
     pub early_stopping: Option<EarlyStopping>,
+}
+
+/// A public network that turns each record into features, once; only what reads them is trained.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CoreSpec {
+    /// An ONNX model or a checkpoint. Not written: what is in the file counts.
+    #[serde(skip)]
+    pub path: PathBuf,
+    /// The value of an ONNX model that is taken as the features; its only output if left out.
+    pub output: Option<String>,
+    /// Shape of one record where the model leaves it open.
+    pub input: Option<Vec<usize>>,
+    /// What is done to the records before the core reads them.
+    pub preparation: Preparation,
 }
 
 /// When to stop before the last epoch.

@@ -32,6 +32,7 @@ pub const RECORD_PATH: &[(&str, &str)] = &[
     ("split", "data::split::draw"),
     ("draw membership", "data::membership::coins"),
     ("randomize locally", "train::local::randomize"),
+    ("run the core", "study::frozen_core::features"),
     ("train", "train::trainer::fit"),
     ("query", "attack::query::query"),
     ("attack", "attack::attack::run"),
@@ -151,6 +152,12 @@ fn through(
     if let Defence::Pixelization { cell, epsilon, .. } = arm.defence {
         let what = format!("{place}: cells of {cell} x {cell} at {} nats", plain(epsilon));
         walk.step("randomize locally", what, None);
+    }
+    if let Some(task) = group.features.as_ref().or(session.plan.features.as_ref()) {
+        let read = if group.features.is_some() { "as it was randomized" } else { "as it is" };
+        let features = session.core.as_ref().map_or(0, crate::Core::width);
+        let what = format!("{place}: the record {read} becomes {features} features");
+        walk.step("run the core", what, Some(&task.id));
     }
     let trained = walk.read(&group.train)?;
     let (facts, _) = unpack::<TrainedFacts>(&trained)?;

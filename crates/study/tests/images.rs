@@ -179,7 +179,7 @@ fn the_estimate_counts_every_place_of_a_convolution() {
         let study = dosimeter_study::file::check(&study(folder.path(), &text), &text).unwrap();
         let dataset = dosimeter_study::session::load(&study).unwrap();
         let rate = dosimeter_study::plan::Rate::default();
-        let plan = dosimeter_study::plan::plan(&study, &dataset, "any", rate).unwrap();
+        let plan = dosimeter_study::plan::plan(&study, &dataset, None, "any", rate).unwrap();
         plan.groups[0].train.estimated_seconds
     };
     // lenet at 32 x 32: 6 x 784 x 25 + 16 x 100 x 150 + 400 x 120 + 120 x 84 + 84 x 2 multiplications, 61,026 parameters; four

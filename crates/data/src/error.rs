@@ -8,6 +8,9 @@ pub enum FieldProblem {
     /// Nothing between the separators, or a null.
     #[error("is empty")]
     Empty,
+    /// A missing value that nobody said how to take.
+    #[error("is missing, and no rule says what a missing value counts as")]
+    Missing,
     /// A bit was needed.
     #[error("is neither 0 nor 1")]
     NotABit,

@@ -5,14 +5,17 @@
 //! ([`Split`]) and says who was in whose training set ([`Membership`]). All randomness comes from a
 //! [`Seed`] derived by label, so the order of calls and the number of threads change nothing.
 //!
-//! What it does not do: fill in missing values, take bounds of numbers from the data (that would
-//! leak them), or quote a field in an error.
+//! Tables whose target is a number are a [`RegressionTable`], with the public bounds that a fit may scale by.
+//!
+//! What it does not do: fill in missing values other than by a public rule that is asked for, take
+//! bounds of numbers from the data (that would leak them), or quote a field in an error.
 pub mod dataset;
 pub mod datasets;
 mod error;
 pub mod graphs;
 pub mod membership;
 pub mod record;
+pub mod regression;
 mod scale;
 pub mod seed;
 pub mod split;
@@ -23,6 +26,7 @@ pub use error::{Error, FieldProblem, GraphProblem, ImageProblem};
 pub use graphs::{GraphSet, GraphSpec};
 pub use membership::{BalancedMembership, Membership};
 pub use record::RecordId;
+pub use regression::{RegressionSpec, RegressionTable};
 pub use scale::scale_channel;
 pub use seed::Seed;
 pub use split::{Labelled, Split, SplitSpec};

@@ -141,3 +141,46 @@ fn a_codec_that_is_not_read_is_named_with_those_that_are() {
         assert!(error.ends_with(&expected), "{error}");
     }
 }
+
+const BOUNDS: &str = "
+[columns.age]
+lower = 0
+upper = 70
+missing = 35.5
+[columns.smoker]
+lower = 0
+upper = 1
+[columns.town]
+categories = [\"Bonn\", \"Ulm\"]
+[target]
+name = \"income\"
+lower = 0
+upper = 10
+";
+
+#[test]
+fn rows_for_regression_are_the_same_in_parquet_and_csv() {
+    use dosimeter_data::regression::BoundedFile;
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str| folder.path().join(name);
+    write(&place("a.parquet"), Compression::SNAPPY, [Some(20.0), Some(40.0), None, Some(80.0)]);
+    let csv = "smoker,age,town,income\n1,20,Ulm,2\n0,40,Bonn,10\n1,,Ulm,2\n1,80,Bonn,10\n";
+    std::fs::write(place("a.csv"), csv).unwrap();
+    std::fs::write(place("bounds.toml"), BOUNDS).unwrap();
+    let file = |name| BoundedFile { path: place(name), bounds: place("bounds.toml") };
+    let (parquet, csv) = (file("a.parquet").load().unwrap(), file("a.csv").load().unwrap());
+    assert_eq!(parquet.fingerprint(), csv.fingerprint());
+    assert_eq!(parquet.counts, csv.counts);
+    assert_eq!(parquet.features()[6..9], [1.0, 35.5, 1.0]);
+    assert_eq!(file("a.parquet").layout().unwrap(), parquet.layout);
+    // Without a rule the null is refused by row and field, and a caller's own error comes through.
+    std::fs::write(place("bounds.toml"), BOUNDS.replace("missing = 35.5\n", "")).unwrap();
+    let said = file("a.parquet").load().unwrap_err().to_string();
+    assert!(said.contains("row 3, field `age` is missing"), "{said}");
+    let mut seen = 0;
+    let stopped = file("a.parquet").each_row(|row, _, _| {
+        seen = row;
+        if row < 2 { Ok(()) } else { Err(Error::TooManyRecords { file: place("x"), limit: 1 }) }
+    });
+    assert!(matches!(stopped, Err(Error::TooManyRecords { .. })) && seen == 2, "{stopped:?}");
+}

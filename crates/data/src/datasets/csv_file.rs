@@ -7,15 +7,48 @@ use std::path::Path;
 
 pub(super) fn load(table: &CsvTable) -> Result<Dataset, Error> {
     let file = table.path.as_path();
-    let delimiter = u8::try_from(table.delimiter).ok().filter(u8::is_ascii);
-    let Some(delimiter) = delimiter.filter(|d| !matches!(d, b'"' | b'\n' | b'\r')) else {
-        return Err(Error::Setting {
-            setting: "delimiter".into(),
-            needs: "one ASCII character other than a quote or a line end".into(),
-            have: format!("{:?}", table.delimiter),
-        });
-    };
+    let delimiter = delimiter(table.delimiter)?;
     source::with_text(file, None, |text| read(table, file, delimiter, text))
+}
+
+/// The byte of what the user says separates fields.
+pub(crate) fn delimiter(given: char) -> Result<u8, Error> {
+    let byte = u8::try_from(given).ok().filter(u8::is_ascii);
+    byte.filter(|d| !matches!(d, b'"' | b'\n' | b'\r')).ok_or_else(|| Error::Setting {
+        setting: "delimiter".into(),
+        needs: "one ASCII character other than a quote or a line end".into(),
+        have: format!("{given:?}"),
+    })
+}
+
+/// The rows of a CSV, the header among them, one after another.
+pub(crate) struct Rows<'a> {
+    file: &'a Path,
+    reader: csv::Reader<Watched<'a>>,
+    skipped: u64,
+}
+impl<'a> Rows<'a> {
+    /// `text` begins behind `skipped` lines of the file.
+    pub(crate) fn new(
+        file: &'a Path,
+        delimiter: u8,
+        skipped: u64,
+        text: &'a mut dyn BufRead,
+    ) -> Self {
+        let quotes = Quotes::new(file, delimiter, skipped);
+        let reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter)
+            .from_reader(Watched { text, since_line_end: 0, quotes });
+        Self { file, reader, skipped }
+    }
+    /// Reads the next row into `record` and says which row of the file it is; `None` at the end.
+    pub(crate) fn next(&mut self, record: &mut csv::ByteRecord) -> Result<Option<u64>, Error> {
+        let more = self.reader.read_byte_record(record).map_err(|e| problem(self.file, e))?;
+        let line = record.position().map_or(0, csv::Position::line) + self.skipped;
+        Ok(more.then_some(line))
+    }
 }
 
 fn read(
@@ -27,15 +60,7 @@ fn read(
     for row in 1..=table.skip_lines {
         skip_line(file, row, text)?;
     }
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter)
-        .from_reader(Watched {
-            text,
-            since_line_end: 0,
-            quotes: Quotes::new(file, delimiter, table.skip_lines),
-        });
+    let mut rows = Rows::new(file, delimiter, table.skip_lines, text);
     let schema = Schema {
         file,
         label: Some(&table.label),
@@ -45,12 +70,7 @@ fn read(
     };
     let mut record = csv::ByteRecord::new();
     let mut builder: Option<TableBuilder<'_>> = None;
-    loop {
-        let more = reader.read_byte_record(&mut record).map_err(|e| problem(file, e))?;
-        if !more {
-            break;
-        }
-        let line = record.position().map_or(0, csv::Position::line) + table.skip_lines;
+    while let Some(line) = rows.next(&mut record)? {
         let first = builder.is_none();
         let builder = match &mut builder {
             Some(builder) => builder,
@@ -94,6 +114,11 @@ fn names(
     if !table.header {
         return Ok((1..=first.len()).map(|i| format!("column {i}")).collect());
     }
+    header(file, row, first)
+}
+
+/// The names that a row of the file gives to its columns.
+pub(crate) fn header(file: &Path, row: u64, first: &csv::ByteRecord) -> Result<Vec<String>, Error> {
     let name = |(i, field): (usize, &[u8])| match std::str::from_utf8(field) {
         Ok(name) => Ok(name.trim().trim_start_matches('\u{feff}').to_owned()),
         Err(_) => Err(Error::Field {

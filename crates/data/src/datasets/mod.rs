@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 mod bits;
 mod cifar;
 mod classes;
-mod csv_file;
+pub(crate) mod csv_file;
 mod idx;
 mod image_folder;
 mod npy;
 mod npz_images;
 mod npz_table;
 #[cfg(feature = "parquet")]
-mod parquet_file;
+pub(crate) mod parquet_file;
 mod pixels;
 mod skewed_purchases;
 pub(crate) mod source;
-mod table;
+pub(crate) mod table;
 
 pub use cifar::{CifarForm, CifarImages};
 pub use idx::IdxImages;

@@ -7,19 +7,23 @@ use parquet::schema::types::Type;
 use std::fs::File;
 use std::path::Path;
 
-pub(super) fn load(table: &Table) -> Result<Dataset, Error> {
-    // The parquet crate asserts some of what a damaged file can violate.
-    std::panic::catch_unwind(|| read(table)).unwrap_or_else(|_| {
+/// Runs a step of the parquet crate, which asserts some of what a damaged file can violate, and takes its panic for damage.
+fn guarded<T>(file: &Path, step: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    // What the step changed is not looked at again.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).unwrap_or_else(|_| {
         Err(Error::Damaged {
-            file: table.path.clone(),
+            file: file.to_owned(),
             format: "Parquet",
             reason: "its metadata contradicts itself".into(),
         })
     })
 }
 
-fn read(table: &Table) -> Result<Dataset, Error> {
-    let file = table.path.as_path();
+/// An opened file, and the names of its columns.
+pub(crate) fn open(file: &Path) -> Result<(SerializedFileReader<File>, Vec<String>), Error> {
+    guarded(file, || open_unguarded(file))
+}
+fn open_unguarded(file: &Path) -> Result<(SerializedFileReader<File>, Vec<String>), Error> {
     let opened = File::open(file).map_err(Error::read(file))?;
     let reader = SerializedFileReader::new(opened).map_err(damaged(file))?;
     for group in reader.metadata().row_groups() {
@@ -41,9 +45,35 @@ fn read(table: &Table) -> Result<Dataset, Error> {
             return Err(Error::Codec { file: file.to_owned(), have });
         }
     }
-    let root = reader.metadata().file_metadata().schema().clone();
-    let fields = root.get_fields();
-    let names: Vec<String> = fields.iter().map(|f| f.name().to_owned()).collect();
+    let fields = reader.metadata().file_metadata().schema().get_fields();
+    let names = fields.iter().map(|f| f.name().to_owned()).collect();
+    Ok((reader, names))
+}
+
+/// What takes rows, field by field.
+pub(crate) trait TakesRows {
+    /// A record begins.
+    fn start(&mut self) -> Result<(), Error>;
+    /// The field of a column.
+    fn push(&mut self, row: u64, column: usize, value: Value<'_>) -> Result<(), Error>;
+    /// The record is whole; says whether to go on.
+    fn end(&mut self, row: u64) -> Result<bool, Error>;
+}
+impl TakesRows for TableBuilder<'_> {
+    fn start(&mut self) -> Result<(), Error> {
+        self.start_record()
+    }
+    fn push(&mut self, row: u64, column: usize, value: Value<'_>) -> Result<(), Error> {
+        Self::push(self, row, column, value)
+    }
+    fn end(&mut self, _: u64) -> Result<bool, Error> {
+        Ok(true)
+    }
+}
+
+pub(super) fn load(table: &Table) -> Result<Dataset, Error> {
+    let file = table.path.as_path();
+    let (reader, names) = open(file)?;
     let schema = Schema {
         file,
         label: Some(&table.label),
@@ -52,16 +82,31 @@ fn read(table: &Table) -> Result<Dataset, Error> {
         other_columns: table.other_columns.as_ref(),
     };
     let mut builder = TableBuilder::new(schema, names)?;
-    let read: Vec<usize> = (0..builder.width()).filter(|&i| builder.is_read(i)).collect();
-    let projected = read.iter().map(|&i| fields[i].clone()).collect();
-    let projection = Type::group_type_builder(root.name())
-        .with_fields(projected)
-        .build()
-        .map_err(damaged(file))?;
-    let rows = reader.get_row_iter(Some(projection)).map_err(damaged(file))?;
-    for (row, record) in (1_u64..).zip(rows) {
-        let record = record.map_err(damaged(file))?;
-        builder.start_record()?;
+    let columns: Vec<usize> = (0..builder.width()).filter(|&i| builder.is_read(i)).collect();
+    rows(file, &reader, &columns, &mut builder)?;
+    builder.finish(None, table.classes)
+}
+
+/// Hands the fields of these columns, row by row, to `taker`.
+pub(crate) fn rows(
+    file: &Path,
+    reader: &SerializedFileReader<File>,
+    read: &[usize],
+    taker: &mut dyn TakesRows,
+) -> Result<(), Error> {
+    let mut rows = guarded(file, || {
+        let root = reader.metadata().file_metadata().schema();
+        let projected = read.iter().map(|&i| root.get_fields()[i].clone()).collect();
+        let projection = Type::group_type_builder(root.name())
+            .with_fields(projected)
+            .build()
+            .map_err(damaged(file))?;
+        reader.get_row_iter(Some(projection)).map_err(damaged(file))
+    })?;
+    for row in 1_u64.. {
+        let next = guarded(file, || rows.next().transpose().map_err(damaged(file)))?;
+        let Some(record) = next else { break };
+        taker.start()?;
         for (&column, (name, field)) in read.iter().zip(record.get_column_iter()) {
             let text;
             let value = match field {
@@ -95,10 +140,13 @@ fn read(table: &Table) -> Result<Dataset, Error> {
                     return Err(Error::Field { file, row, field, problem });
                 }
             };
-            builder.push(row, column, value)?;
+            taker.push(row, column, value)?;
+        }
+        if !taker.end(row)? {
+            break;
         }
     }
-    builder.finish(None, table.classes)
+    Ok(())
 }
 
 fn damaged(file: &Path) -> impl Fn(parquet::errors::ParquetError) -> Error + Copy + '_ {

@@ -354,7 +354,7 @@ fn reals(
 
 /// One field as its file holds it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     /// Bytes of a text file, trimmed.
     Text(&'a [u8]),
     /// A number of a typed file.
@@ -375,7 +375,7 @@ impl Value<'_> {
             Self::Null => Err(FieldProblem::Empty),
         }
     }
-    fn number(self) -> Result<f64, FieldProblem> {
+    pub(crate) fn number(self) -> Result<f64, FieldProblem> {
         let number = match self {
             Self::Text(b"") => return Err(FieldProblem::Empty),
             Self::Text(text) => std::str::from_utf8(text)

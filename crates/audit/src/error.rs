@@ -71,6 +71,16 @@ pub enum Error {
         /// Values given.
         got: usize,
     },
+    /// Something about a patient of a trial.
+    #[error("patient {patient}: {what} must be {needed}")]
+    Patient {
+        /// Its place, from 0.
+        patient: usize,
+        /// Which quantity.
+        what: String,
+        /// The range it must lie in.
+        needed: &'static str,
+    },
     /// A record id that is no row of the data set.
     #[error("record {} is no row of a data set of {rows} rows", record.0)]
     NoSuchRow {

@@ -2,7 +2,8 @@
 //!
 //! Scores are joined with the truth into [`Evidence`], sorted once into a [`Roc`], and everything else is read from that:
 //! rates and areas with their intervals, lower bounds of epsilon ([`bounds::BOUNDS`]), the comparison with what was claimed
-//! ([`verdict::compare`]) and the check that shuffled membership shows nothing ([`null::self_check`]).
+//! ([`verdict::compare`]) and the check that shuffled membership shows nothing ([`null::self_check`]). What protection costs patients
+//! whose doses a model sets is simulated by [`clinical`].
 //!
 //! ```
 //! use dosimeter_audit::{Evidence, Roc, bounds::{BOUNDS, Conditions}};
@@ -20,6 +21,7 @@
 mod binomial;
 pub mod blind;
 pub mod bounds;
+pub mod clinical;
 pub mod error;
 pub mod evidence;
 pub mod interval;

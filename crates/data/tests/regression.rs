@@ -9,6 +9,7 @@ use dosimeter_data::regression::warfarin::{DoseModel, Patient, Race, Vkorc1, dai
 use dosimeter_data::regression::{BoundedFile, Iwpc, IwpcTarget, RegressionSpec, TableBounds};
 use dosimeter_data::{Error, RegressionTable};
 use dosimeter_testing::shared;
+use proptest::prelude::*;
 use std::io::Write;
 
 const BOUNDS: &str = r#"
@@ -421,4 +422,45 @@ fn the_published_models_predict_as_published() {
         assert!((absolute - weekly_error).abs() < 1e-5, "{}: {absolute}", model.name);
     }
     assert_eq!(patients.iter().filter(|p| p.race == Race::Black).count(), 400);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    /// Fields of all kinds: whatever is read lies within its bounds, and whatever is refused is named by row and never quoted.
+    #[test]
+    fn any_table_is_within_its_bounds_or_refused_by_row(
+        rows in prop::collection::vec(
+            (
+                prop::sample::select(vec!["A", "B", "C", "", "NA", "Secret"]),
+                prop::sample::select(vec!["0", "-7", "1e9", "12.5", "NaN", "", "0x5ec"]),
+                prop::sample::select(vec!["50", "-1e300", "1e999", "NA", "5ecret", " 7 "]),
+            ),
+            1..4,
+        ),
+    ) {
+        let text: String = rows.iter().map(|(ward, cost, age)| format!("{ward},{cost},{age},0\n")).collect();
+        let read = Folder::new().file(format!("ward,cost,age,dose\n{text}").as_bytes(), BOUNDS).load();
+        let readable = |(ward, cost, age): &(&str, &str, &str)| {
+            *ward != "Secret" && !["NaN", "", "0x5ec"].contains(cost) && !["1e999", "5ecret"].contains(age)
+        };
+        let bad = rows.iter().position(|row| !readable(row));
+        match (read, bad) {
+            (Ok(table), None) => {
+                prop_assert_eq!(table.len(), rows.len());
+                for (x, y) in table.rows() {
+                    let columns = x.iter().zip(&table.layout.columns);
+                    prop_assert!(columns.clone().all(|(x, c)| (c.lower..=c.upper).contains(x)));
+                    prop_assert!((0.0..=1000.0).contains(&y));
+                    prop_assert!(table.layout.groups[0].level_of(x).is_some());
+                }
+            }
+            (Err(error), Some(bad)) => {
+                let said = error.to_string();
+                let named = format!("row {}, field", bad + 2);
+                prop_assert!(said.contains(&named), "{}", said);
+                prop_assert!(!said.contains("ecret") && !said.contains("0x5ec"), "{}", said);
+            }
+            (read, bad) => prop_assert!(false, "{:?} {:?}", read, bad),
+        }
+    }
 }

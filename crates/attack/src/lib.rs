@@ -28,6 +28,7 @@ pub mod mimicry;
 mod permutation;
 pub mod query;
 mod rank_one;
+pub mod reconstruction;
 pub mod signals;
 mod stack;
 
@@ -37,4 +38,5 @@ pub use error::Error;
 pub use membership::{ATTACKS, Settings, configured};
 pub use mimicry::{Mimicry, ModelFacts};
 pub use query::query;
+pub use reconstruction::LinearReconstruction;
 pub use signals::{ModelSignals, Shadow, View};

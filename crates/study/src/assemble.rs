@@ -5,7 +5,6 @@ use crate::judge::{
     access_level, candidate_law, claim, conditions, deltas, estimate, evidence, hex, judgement,
     lower, small, tpr_at,
 };
-use crate::network;
 use crate::packed;
 use crate::plan::{Group, Law, Plan, Task};
 use crate::report::{
@@ -18,6 +17,7 @@ use crate::run::{Records, recipe, recipe_digest, words};
 use crate::session::Session;
 use crate::store::{Found, Store};
 use crate::study::{Arm, Defence, Figure, Limit, MembershipRule, OptimizerKind, Study};
+use crate::{network, reconstruction};
 use dosimeter_attack::ATTACKS;
 use dosimeter_audit::tradeoff::{self, BelowBaseline, Figures, Undefined};
 use dosimeter_audit::{BOUNDS, Evidence, Roc, interval};
@@ -64,6 +64,7 @@ pub(crate) fn report(
         dataset: dataset_facts(study, dataset, plan, records),
         arms,
         risk,
+        reconstructions: reconstruction::all(session, records)?,
         checks,
         notes,
         provenance: provenance(study, core, plan, store)?,
@@ -648,6 +649,14 @@ fn notes(study: &Study, dataset: &Dataset, core: Option<&Core>, arms: &[report::
             ),
         );
     }
+    if study.show_images > 0 {
+        note(
+            Severity::Caution,
+            None,
+            "This page and report.json hold records: images of members as they are. They are as confidential as the data."
+                .to_owned(),
+        );
+    }
     if study.arms.iter().any(|a| matches!(a.defence, Defence::Pixelization { .. })) {
         note(
             Severity::Info,
@@ -827,6 +836,9 @@ pub(crate) fn study_digest(study: &Study, plan: &Plan) -> Result<String, Error> 
         digest.update(group.judge.id.as_str().as_bytes());
     }
     digest.update(&serde_json::to_vec(&study.limits).map_err(Error::Encode)?);
+    if study.show_images > 0 {
+        digest.update(&(study.show_images as u64).to_le_bytes());
+    }
     Ok(digest.finalize().to_hex().to_string())
 }
 

@@ -32,6 +32,7 @@ pub const FIELDS: &[Field] = fields! {
         "seed": "a whole number from 0 to 9223372036854775807", None, "Root of every seed: splits, membership, weights, replayable noise.";
         "repeats": "a whole number from 1 to 1000", Some("1"), "Independent repetitions; intervals over repeats need at least 2.";
         "noise": "\"experiment\" or \"exact\"", Some("\"experiment\""), "`experiment`: fast float noise from the seed; `exact`: integer samplers on ChaCha20, replayable from the seed.";
+        "show_images": "a whole number from 0 to 100", Some("0"), "So many members of the first repeat are shown: as they are, as each arm of pixelization randomized them, and as an attacker with the shadow pool brings them back, with the error. **The report then holds records**: page and `report.json` are as confidential as the data.";
         "dataset": "a table", None, "Where records come from; see the data sets page.";
         "split": "a table", None, "How records are divided.";
         "target": "a table", None, "The network and its training.";
@@ -188,6 +189,7 @@ fn study(file: &Path, text: &str, top: &Section<'_>) -> Option<Study> {
         ],
         Some(NoiseSource { generator: Generator::ReplayableFast, sampler: Sampler::Float }),
     );
+    let show_images = top.size("show_images", 0..=100, Some(0));
     let dataset = dataset(file, top);
     let (split, membership) = split(&top.table("split", "split"));
     let target = target(file, &top.table("target", "target"), split);
@@ -215,6 +217,7 @@ fn study(file: &Path, text: &str, top: &Section<'_>) -> Option<Study> {
         attack_settings,
         audit: audit?,
         limits: limits?,
+        show_images: show_images?,
     })
 }
 

@@ -14,6 +14,7 @@ mod network;
 mod packed;
 pub mod plan;
 mod preparation;
+mod reconstruction;
 pub mod report;
 pub mod run;
 pub mod session;

@@ -14,6 +14,7 @@ pub mod html;
 mod json;
 mod number;
 mod reading;
+mod reconstructions;
 mod schema;
 
 pub use contents::*;

@@ -462,29 +462,9 @@ impl Run<'_> {
         let features = frozen_core::from_bytes(&bytes, self.dataset)?;
         if features.ledger.is_some() { Ok(features) } else { Err(Error::ArtifactShape) }
     }
-    /// The records as a local arm randomizes them; `None` for other arms.
     fn randomize(&self, group: &Group) -> Result<Option<(Dataset, Ledger)>, Fault> {
         let (arm, records) = self.parts(group);
-        if !arm.defence.is_local() {
-            return Ok(None);
-        }
-        let seed = records.arm_seed(arm).child("randomize").bytes();
-        let mut rng =
-            NoiseRng::with_source(self.study.noise, seed).map_err(|e| Fault::Study(e.into()))?;
-        match arm.defence {
-            Defence::Local { epsilon_per_feature } => {
-                let epsilon =
-                    Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
-                train::local::randomize(self.dataset, epsilon, &mut rng)
-            }
-            defence => {
-                let found = defence.pixelization().map_err(|e| Fault::Study(e.into()))?;
-                let Some(pixelization) = found else { return Ok(None) };
-                pixelization.randomize(self.dataset, &mut rng)
-            }
-        }
-        .map(Some)
-        .map_err(Fault::Train)
+        randomize(self.study, self.dataset, arm, records)
     }
 
     fn attack_and_judge(&self, group: &Group) -> Result<(), Error> {
@@ -577,6 +557,33 @@ impl Run<'_> {
     }
 }
 
+/// The records as a local arm randomizes them; `None` for other arms.
+pub(crate) fn randomize(
+    study: &Study,
+    dataset: &Dataset,
+    arm: &Arm,
+    records: &Records,
+) -> Result<Option<(Dataset, Ledger)>, Fault> {
+    if !arm.defence.is_local() {
+        return Ok(None);
+    }
+    let seed = records.arm_seed(arm).child("randomize").bytes();
+    let mut rng = NoiseRng::with_source(study.noise, seed).map_err(|e| Fault::Study(e.into()))?;
+    match arm.defence {
+        Defence::Local { epsilon_per_feature } => {
+            let epsilon = Epsilon::new(epsilon_per_feature).map_err(|e| Fault::Study(e.into()))?;
+            train::local::randomize(dataset, epsilon, &mut rng)
+        }
+        defence => {
+            let found = defence.pixelization().map_err(|e| Fault::Study(e.into()))?;
+            let Some(pixelization) = found else { return Ok(None) };
+            pixelization.randomize(dataset, &mut rng)
+        }
+    }
+    .map(Some)
+    .map_err(Fault::Train)
+}
+
 /// A task in words: `train, central z=2, repeat 0`.
 pub(crate) fn words(study: &Study, task: &Task) -> String {
     let detail = match &task.stage {
@@ -589,7 +596,7 @@ pub(crate) fn words(study: &Study, task: &Task) -> String {
     format!("{detail}, {}, repeat {}", study.arms[task.arm].setting, task.repeat)
 }
 
-enum Fault {
+pub(crate) enum Fault {
     Train(train::Error),
     Study(Error),
 }

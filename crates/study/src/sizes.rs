@@ -1,8 +1,8 @@
 //! Whether there are records enough for everything a study asks, told before anything is trained.
-use crate::Error;
 use crate::plan::Plan;
 use crate::run::Records;
 use crate::study::Study;
+use crate::{Error, reconstruction};
 use dosimeter_attack::ATTACKS;
 use dosimeter_attack::knowledge::LEAST_KNOWN;
 use dosimeter_audit::blind;
@@ -17,6 +17,9 @@ pub(crate) fn check(study: &Study, dataset: &Dataset, plan: &Plan) -> Result<(),
     for repeat in 0..study.repeats {
         let records = Records::draw(study, dataset, repeat)?;
         judged(study, dataset, repeat, &records)?;
+        if repeat == 0 {
+            reconstruction::check(study, &records)?;
+        }
         shadows(study, dataset, plan, repeat, &records)?;
     }
     Ok(())

@@ -47,6 +47,8 @@ pub struct Study {
     pub audit: Audit,
     /// What must hold for exit code 0.
     pub limits: Vec<Limit>,
+    /// How many members the report shows as images; with 0 it holds none.
+    pub show_images: usize,
 }
 
 impl Study {

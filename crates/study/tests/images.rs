@@ -89,6 +89,66 @@ fn a_study_of_images_runs_from_the_file_to_the_report() {
 }
 
 #[test]
+fn images_are_shown_and_brought_back_only_where_the_study_asks_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    write_images(folder.path(), 300, 12);
+    // One cell is one pixel. At 90 nats noise has scale 1/10, at 1e-6 it drowns everything.
+    let two = STUDY
+        .replace("cell = 5", "cell = 1")
+        .replace("epsilons = [2]", "epsilons = [90, 1e-6]")
+        .replace("[attacks]", "[attacks]\nnames = [\"loss_threshold\"]");
+    let run = |text: &str, name: &str| {
+        let session = Session::open(&study(folder.path(), text)).unwrap();
+        let root = folder.path().join(name);
+        let report = session.run(&root, Speed { threads: Some(2) }, &Silent).unwrap();
+        let page = std::fs::read_to_string(root.join("report.html")).unwrap();
+        let json = std::fs::read_to_string(root.join("report.json")).unwrap();
+        assert_eq!(dosimeter_study::report::from_json(&json).unwrap(), report);
+        (report, page)
+    };
+    let (hidden, page) = run(&two, "hidden");
+    assert!(hidden.reconstructions.is_empty() && !page.contains("data:image/png"));
+
+    let shown = format!("show_images = 3\n{two}");
+    let (report, page) = run(&shown, "shown");
+    // Each arm shows the mean image, and of three members three.
+    assert_eq!(page.matches("<img src=\"data:image/png;base64,").count(), 2 * (1 + 3 * 3));
+    assert!(report.notes.iter().any(|n| n.text.contains("as confidential as the data")));
+    assert_eq!(report.arms, hidden.arms, "no other figure moves");
+    assert_ne!(report.provenance.study_digest, hidden.provenance.study_digest);
+    let [some, none] = report.reconstructions.as_slice() else { panic!("two arms") };
+    assert_eq!((some.setting.as_str(), some.pictures.len()), ("pixelization b=1 m=9 eps=90", 3));
+    // Pool: 300 - 80 candidates - 60 test records.
+    assert_eq!(some.fitted_on, 160);
+    let members = report.arms[0].repeats[0].members;
+    assert_eq!((some.images, none.images), (members, members));
+    // The two classes are plain to see through noise of a tenth, and the estimator is better than the noise.
+    assert!(some.gain.interval.as_ref().unwrap().low > 0.0, "{:?}", some.gain);
+    assert!(some.reconstructed_error.value < some.randomized_error.value, "{some:?}");
+    assert!(
+        (some.null_error.value - some.reconstructed_error.value - some.gain.value).abs() < 1e-12
+    );
+    // Where nothing is released nothing comes back but the mean image, whose bytes may round otherwise.
+    assert!(none.gain.value.abs() < 1e-6, "{:?}", none.gain);
+    assert!(some.pictures.iter().all(|p| p.reconstructed != some.mean_image));
+    assert_eq!(some.pictures[0].original, none.pictures[0].original);
+
+    for (text, wanted) in [
+        (shown.split("[[arms]]\nlocal").next().unwrap().to_owned(), "needs an arm of pixelization"),
+        (
+            shown
+                .replace("train = 40\ntest = 60", "train = 120\ntest = 60")
+                .replace("count = 1", "count = 0"),
+            "shadow pool",
+        ),
+        (shown.replace("= 3\nname", "= 101\nname"), "needs a whole number from 0 to 100, got 101"),
+    ] {
+        let error = Session::open(&study(folder.path(), &text)).unwrap_err().to_string();
+        assert!(error.contains(":1: show_images: ") && error.contains(wanted), "{error}");
+    }
+}
+
+#[test]
 fn pixelization_of_tables_and_with_cells_or_pixels_that_images_do_not_have_is_refused_with_its_line()
  {
     let folder = tempfile::tempdir().unwrap();

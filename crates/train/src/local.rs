@@ -1,7 +1,7 @@
 //! Local differential privacy: each record's features are randomized before anything else sees them.
 mod pixelization;
 
-pub use pixelization::Pixelization;
+pub use pixelization::{NoisyMean, Pixelization};
 
 use crate::Error;
 use dosimeter_data::{Column, ColumnKind, Dataset, Inputs};

@@ -23,6 +23,9 @@ pub struct Report {
     pub arms: Vec<Arm>,
     /// Records that stand out, per arm and attack.
     pub risk: Vec<RiskTable>,
+    /// What randomized images give away, per arm of pixelization; empty unless the study asks for pictures.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reconstructions: Vec<Reconstruction>,
     /// The limits and claims of the study file, judged.
     pub checks: Vec<Check>,
     /// What a reader must know before using a number.
@@ -661,6 +664,49 @@ pub struct Artifact {
     pub id: String,
     /// Digest of what it wrote.
     pub digest: String,
+}
+
+/// Images of members as an arm of pixelization left them, and as an attacker brings them back. Errors are mean squared differences
+/// from the image as it is, per number, where full brightness is 1; the mean over images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reconstruction {
+    /// Label of the arm.
+    pub setting: String,
+    /// How images are brought back.
+    pub method: String,
+    /// Images that the attacker learned from: of the shadow pool, so no candidates.
+    pub fitted_on: u32,
+    /// Members of the first repeat whose images were brought back.
+    pub images: u32,
+    /// Error of the randomized images as they are.
+    pub randomized_error: Estimate,
+    /// Error of the images brought back.
+    pub reconstructed_error: Estimate,
+    /// Error of the attacker's mean image, the same for every member: what is known without the release.
+    pub null_error: Estimate,
+    /// `null_error` less `reconstructed_error`, image by image; above 0 the release gave something away.
+    pub gain: Estimate,
+    /// The attacker's mean image: a PNG in base64.
+    pub mean_image: String,
+    /// Some of the members.
+    pub pictures: Vec<Picture>,
+}
+
+/// One record, shown: each a PNG in base64.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Picture {
+    /// Position in the data set.
+    pub record: u32,
+    /// Its label.
+    pub label: u32,
+    /// As it is.
+    pub original: String,
+    /// As it was randomized.
+    pub randomized: String,
+    /// As the attacker brings it back.
+    pub reconstructed: String,
 }
 
 /// Wall time of a run: not part of the report, so that reports of one study are the same bytes.

@@ -4,7 +4,7 @@ use super::reading::{attack_title, sentences};
 use super::{
     Arm, AttackSummary, CandidateLaw, CheckKind, EpsilonUpper, Error, MembershipLaw, Origin,
     Outcome, PhiDefinition, PhiValue, Report, RiskTable, Severity, Timings, Verdict, figures,
-    finite,
+    finite, reconstructions,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -107,6 +107,9 @@ fn sections(report: &Report, timings: Option<&Timings>) -> Vec<Section> {
         (!report.risk.is_empty())
             .then(|| risk(report))
             .and_then(|b| section("risk", "Records at risk", b)),
+        (!report.reconstructions.is_empty())
+            .then(|| reconstructions::section(report))
+            .and_then(|b| section("images", "Images, randomized and brought back", b)),
         section("tables", "Attack results", tables(report)),
         section("checks-of-the-audit", "Checks of the audit itself", self_checks(report)),
         section("repeats", "Every trained target", repeats(report)),
@@ -118,7 +121,7 @@ fn sections(report: &Report, timings: Option<&Timings>) -> Vec<Section> {
 }
 
 /// A table in a box that scrolls by itself, reachable by keyboard.
-fn boxed(label: &str, table: &Markup) -> Markup {
+pub(super) fn boxed(label: &str, table: &Markup) -> Markup {
     html! { div class="box sticky" tabindex="0" role="region" aria-label=(label) { (table) } }
 }
 

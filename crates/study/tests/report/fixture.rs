@@ -339,6 +339,7 @@ pub(crate) fn report() -> Report {
         },
         arms: PLANS.iter().enumerate().map(|(a, p)| arm(a, p)).collect(),
         risk: [&PLANS[0], &PLANS[2], &PLANS[7]].into_iter().map(risk).collect(),
+        reconstructions: Vec::new(),
         checks: vec![
             Check {
                 kind: CheckKind::Claim,

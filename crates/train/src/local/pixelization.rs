@@ -109,6 +109,23 @@ impl Pixelization {
         }
         Ok(shape)
     }
+    /// The averages that are released of an image of a shape, channel by channel.
+    ///
+    /// # Errors
+    /// [`Error::Privacy`] if noise of that size cannot be drawn.
+    pub fn averages(&self, shape: [usize; 3]) -> Result<Vec<NoisyMean>, Error> {
+        let [channels, height, width] = shape;
+        let cells = self.cells(shape)?;
+        let of = |channel: usize, cell: &Cell| NoisyMean {
+            places: (cell.rows.clone())
+                .flat_map(|row| cell.columns.clone().map(move |column| row * width + column))
+                .map(|place| channel * height * width + place)
+                .collect(),
+            // Noise is drawn in units of the bound.
+            scale: cell.noise.scale.get() * HALF_RANGE,
+        };
+        Ok((0..channels).flat_map(|c| cells.iter().map(move |cell| of(c, cell))).collect())
+    }
     fn cells(&self, [channels, height, width]: [usize; 3]) -> Result<Vec<Cell>, Error> {
         let parts = |side: usize| {
             (0..side).step_by(self.cell).map(move |from| from..(from + self.cell).min(side))
@@ -125,6 +142,26 @@ impl Pixelization {
             }
         }
         Ok(cells)
+    }
+}
+
+/// An average of some numbers of a record, released with Laplace noise and cut off to `[0, 1]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoisyMean {
+    /// Positions in the record; after the release all of them hold the average.
+    pub places: Vec<usize>,
+    /// Of the noise, for numbers in `[0, 1]`.
+    pub scale: f64,
+}
+impl NoisyMean {
+    /// The average in a record, without noise; NaN without places.
+    ///
+    /// # Panics
+    /// If a place is outside of the record.
+    #[must_use]
+    pub fn of(&self, record: &[f32]) -> f64 {
+        let sum: f64 = self.places.iter().map(|&place| f64::from(record[place])).sum();
+        sum / self.places.len() as f64
     }
 }
 
@@ -208,6 +245,23 @@ mod tests {
         assert_eq!(bytes(&made), [15, 15, 15, 15, 115, 115, 115, 115]);
         let wide = images([1, 1, 3], vec![3, 6, 9]);
         assert_eq!(bytes(&noiseless(3).randomize(&wide, &mut rng).unwrap().0), [6, 6, 6]);
+    }
+
+    /// By hand: 5 neighbouring pixels at 2 nats of two channels move a corner cell of one pixel by 5, one of two by 5/2, one of four
+    /// by 5/4.
+    #[test]
+    fn what_is_released_are_the_averages_of_each_cell_in_each_channel() {
+        let averages = pixelization(2, 5, 2.0).averages([2, 3, 3]).unwrap();
+        let of = |places: &[usize], scale: f64| NoisyMean { places: places.to_vec(), scale };
+        let first = [of(&[0, 1, 3, 4], 1.25), of(&[2, 5], 2.5), of(&[6, 7], 2.5), of(&[8], 5.0)];
+        assert_eq!(averages.len(), 8);
+        for (found, wanted) in averages.iter().zip(&first) {
+            assert_eq!(found.places, wanted.places);
+            assert!((found.scale - wanted.scale).abs() < 1e-12, "{found:?}");
+        }
+        assert_eq!(averages[4].places, [9, 10, 12, 13]);
+        let record: Vec<f32> = (0..18).map(|i| i as f32).collect();
+        assert!((averages[4].of(&record) - 11.0).abs() < 1e-12);
     }
 
     /// A corner cell of one pixel has four times the noise of a full one of four, and both spend what their pixels do.

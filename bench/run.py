@@ -32,7 +32,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AREAS = ["step", "convolution", "accounting", "noise", "audit", "blackbox", "scaling"]
+AREAS = ["step", "convolution", "accounting", "noise", "audit", "blackbox", "scaling", "regression"]
 
 
 def parse():
@@ -304,6 +304,56 @@ def noise(_):
           [[*key, fixed(statistics.median(v)), fixed(min(v)), fixed(max(v))] for key, v in rows.items()])
 
 
+def regression(_):
+    """A private linear model of a CSV of a million rows and 14 features, and draws of every mechanism."""
+    folder = Path(os.environ.get("DOSIMETER_BENCH_REGRESSION_VENV", ROOT / ".venv-bench-regression"))
+    python = folder / "bin" / "python"
+    if not A.only_ours and not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", "-r", str(ROOT / "bench/regression/requirements.txt")], check=True)
+    build("-p", "dosimeter-cli")
+    program = example("train", "bench_regression")
+    rows = []
+    with tempfile.TemporaryDirectory() as place:
+        bounds = Path(place) / "bounds.toml"
+        columns = [f"x{j}" for j in range(14)]
+        bounds.write_text("".join(f"[columns.{c}]\nlower = -1\nupper = 1\n" for c in columns) + '[target]\nname = "y"\nlower = -2\nupper = 2\n')
+        for n in [100_000, 1_000_000]:
+            path = Path(place) / f"{n}.csv"
+            state = 1
+            with path.open("w") as out:
+                out.write(",".join(columns + ["y"]) + "\n")
+                for _ in range(n):
+                    numbers = []
+                    for _ in range(14):
+                        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+                        numbers.append((state >> 40) / 2**23 - 1.0)
+                    y = 0.3 + 0.5 * numbers[0] - 0.4 * numbers[1] + 0.2 * numbers[2]
+                    out.write(",".join(f"{x:.6f}" for x in numbers) + f",{y:.6f}\n")
+            ours, peer, reads, memory = [], [], [], []
+            for turn in range(A.rounds):
+                command = [target() / "dosimeter", "regress", "fit", path, "--bounds", bounds, "--epsilon", 1, "--out", Path(place) / "model.json"]
+                _, wall, _, peak = execute(command, "regression", "ours", turn)
+                ours.append(wall)
+                memory.append(peak)
+                if not A.only_ours:
+                    line = execute([python, ROOT / "bench/regression/peer_regression.py", path], "regression", "peer", turn)[0][0]
+                    peer.append(line["fit_s"])
+                    reads.append(line["total_s"])
+            rows.append([
+                f"{n:,}", fixed(statistics.median(ours)), fixed(max(memory)),
+                fixed(statistics.median(reads)) if peer else "-", ratio(ours, reads) if peer else "-",
+                fixed(statistics.median(peer)) if peer else "-",
+            ])
+        table("Regression: a CSV of 14 features to a private model (wall s; ours is the whole command, one core)",
+              ["rows", "ours, read and fit", "peak MiB", "diffprivlib, read and fit", "ratio", "its fit alone"], rows)
+        found = execute([program], "regression", "ours", 0)[0]
+    sums = [r for r in found if r.get("kind") == "sums"]
+    table("Regression: rows in memory to sums (one core)", ["rows", "s", "GB/s"], [[f"{r['rows']:,}", fixed(r["seconds"]), fixed(r["gigabytes_per_second"])] for r in sums])
+    table("Regression: 1,000 draws on 3,213 rows of 14 features at epsilon 1", ["mechanism", "released", "s"],
+          [[r["mechanism"], r["released"], fixed(r["seconds"])] for r in found if r.get("kind") == "draws"])
+
+
 def audit(python):
     """ROC, AUC and bounds of a million scores."""
     program = example("audit", "bench_audit")
@@ -488,7 +538,7 @@ def write(python):
 
 def main():
     python = None if A.only_ours else environment_python()
-    areas = dict(step=step, convolution=convolution, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling)
+    areas = dict(step=step, convolution=convolution, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling, regression=regression)
     failed = False
     for name in A.areas.split(","):
         try:

@@ -113,6 +113,12 @@ pub enum Error {
         /// The epoch, from 0.
         epoch: usize,
     },
+    /// A rate or a curve without records, or a confidence out of range.
+    #[error(transparent)]
+    Audit(#[from] dosimeter_audit::Error),
+    /// A table that does not hold together.
+    #[error("{0}")]
+    Table(String),
     /// A network could not be built or queried.
     #[error(transparent)]
     Model(#[from] dosimeter_model::Error),
@@ -122,4 +128,9 @@ pub enum Error {
     /// The caller asked to stop.
     #[error("stopped on request")]
     Stopped,
+}
+impl From<dosimeter_data::Error> for Error {
+    fn from(error: dosimeter_data::Error) -> Self {
+        Self::Table(error.to_string())
+    }
 }

@@ -20,8 +20,10 @@
 //! ```
 mod adam;
 pub mod attack;
+pub mod distinguishing;
 mod dropout;
 pub mod error;
+pub mod inversion;
 pub mod knowledge;
 pub mod membership;
 pub mod mimicry;
@@ -30,6 +32,7 @@ pub mod query;
 mod rank_one;
 pub mod reconstruction;
 pub mod signals;
+pub mod squared_error;
 mod stack;
 
 pub use attack::{Access, Attack, Needs, Note, Outcome};

@@ -20,6 +20,7 @@ enum What {
     Accountants,
     Mechanisms,
     Bounds,
+    Regressions,
 }
 impl List {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
@@ -29,6 +30,7 @@ impl List {
             What::Accountants => ("accountants", list::accountants()),
             What::Mechanisms => ("mechanisms", list::mechanisms()),
             What::Bounds => ("bounds", list::bounds()),
+            What::Regressions => ("regressions", list::regressions()),
         };
         if self.json {
             print_json(&json!({ name: entries }))?;

@@ -6,6 +6,7 @@ mod model;
 mod output;
 mod progress;
 mod reference;
+mod regress;
 mod report;
 mod run;
 mod trace;
@@ -45,6 +46,9 @@ enum Command {
     /// Inspect, run or convert a network
     #[command(subcommand)]
     Model(model::Model),
+    /// Private linear regression, and what its models give away
+    #[command(subcommand)]
+    Regress(regress::Regress),
     /// Write the reference pages
     #[command(hide = true)]
     GenerateReference(reference::GenerateReference),
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
         Command::Account(command) => command.run(),
         Command::Data(command) => command.run(),
         Command::Model(command) => command.run(),
+        Command::Regress(command) => command.run(),
         Command::GenerateReference(command) => command.run(),
     };
     result.unwrap_or_else(Failure::report)

@@ -24,6 +24,21 @@ struct State {
     counted: Option<(TaskId, Instant)>,
 }
 
+/// Set by the first Ctrl-C; a second one ends the process.
+#[expect(clippy::exit, reason = "asked to twice")]
+pub(crate) fn stop_on_interrupt() -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    // Without a handler Ctrl-C ends the process at once; finished tasks are kept then too.
+    let _ = ctrlc::set_handler(move || {
+        if asked.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+        say("stopping; finished tasks are kept (Ctrl-C again to stop at once)");
+    });
+    stop
+}
+
 /// Progress of one run.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -48,15 +63,7 @@ impl Progress {
             }
             bar
         });
-        let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
-        // Without a handler Ctrl-C ends the process at once; finished tasks are kept then too.
-        let _ = ctrlc::set_handler(move || {
-            if asked.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
-            }
-            say("stopping; finished tasks are kept (Ctrl-C again to stop at once)");
-        });
+        let stop = stop_on_interrupt();
         let now = Instant::now();
         Self {
             bar,

@@ -1,8 +1,10 @@
 //! `dosimeter run` and `dosimeter plan`.
 use crate::output::{Failure, VIOLATED, print, print_json, print_table, say};
 use crate::progress::{Progress, words};
+use crate::regress::run_regression;
 use crate::report::{arms_table, summary, violated};
 use dosimeter_study::Session;
+use dosimeter_study::regression::RegressionSession;
 use dosimeter_study::run::Speed;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,6 +30,10 @@ pub(crate) struct Run {
 }
 impl Run {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        if dosimeter_study::regression::is_regression(&self.study) {
+            let session = RegressionSession::open(&self.study)?;
+            return run_regression(&session, &self.out, self.threads, self.quiet, self.json);
+        }
         let session = Session::open(&self.study)?;
         let progress = Progress::new(&session.plan, self.quiet);
         let speed = Speed { threads: self.threads.map(usize::from) };

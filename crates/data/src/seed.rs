@@ -65,7 +65,7 @@ pub(crate) fn below(rng: &mut ChaCha8Rng, n: u32) -> u32 {
 }
 
 /// Fisher-Yates; `items` holds at most 2^32 - 1.
-pub(crate) fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
+pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
     for i in (1..items.len()).rev() {
         items.swap(i, below(rng, i as u32 + 1) as usize);
     }

@@ -66,14 +66,27 @@ pub fn noise_multiplier(
     sampling_rate: SamplingRate,
     steps: u64,
 ) -> Result<NoiseMultiplier, Error> {
-    let excess = |noise: f64| -> Result<f64, Error> {
-        let noise = NoiseMultiplier::new(noise)?;
-        let spent =
-            epsilon(accountant, sampling_rate, noise, steps, budget.relation, budget.delta)?;
-        Ok(log_ratio(spent, budget.epsilon))
-    };
     // Start where the noise of the sum would be about the budget; the bracket grows from there.
     let start = sampling_rate.get() * (steps as f64).sqrt() / budget.epsilon.get().clamp(1e-6, 1e6);
+    least_noise(accountant, budget, start, |noise| planned(sampling_rate, noise, steps))
+}
+
+/// Least noise multiplier, to one part in 10^6 and rounded up, with which what `plan` gives stays within `budget`; at least 0.001.
+/// More noise must not cost more. The search begins at `start`.
+///
+/// # Errors
+/// [`Error::Unreachable`] if 10^9 is not enough, [`Error::Unsupported`] as [`epsilon`].
+pub fn least_noise(
+    accountant: &dyn Accountant,
+    budget: Budget,
+    start: f64,
+    plan: impl Fn(NoiseMultiplier) -> Ledger,
+) -> Result<NoiseMultiplier, Error> {
+    let excess = |noise: f64| -> Result<f64, Error> {
+        let ledger = plan(NoiseMultiplier::new(noise)?);
+        let spent = accountant.epsilon_upper(&ledger, budget.relation, budget.delta)?;
+        Ok(log_ratio(spent, budget.epsilon))
+    };
     let start = start.clamp(0.3, 1e6);
     let unreachable = Error::Unreachable {
         what: "noise multiplier",

@@ -51,6 +51,25 @@ pub enum Error {
         /// Which sampler.
         sampler: &'static str,
     },
+    /// A mechanism that has only a floating-point sampler.
+    #[error(
+        "{mechanism} has no exact sampler; draw its noise with the float sampler, or take another mechanism"
+    )]
+    NoExactSampler {
+        /// Which.
+        mechanism: &'static str,
+    },
+    /// Parts of the data about which not the same was released.
+    #[error(
+        "part {part} of the data released something else than the first: they cannot be counted as one"
+    )]
+    PartsDiffer {
+        /// Which, from 0.
+        part: usize,
+    },
+    /// Nothing to choose from.
+    #[error("a choice among none was asked for")]
+    NoChoice,
     /// The operating system gave no random bytes.
     #[error("the operating system gave no random bytes: {0}")]
     NoEntropy(String),

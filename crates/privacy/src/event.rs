@@ -1,5 +1,5 @@
 //! What was released, as data.
-use crate::guarantee::{Epsilon, LaplaceScale, NoiseMultiplier, SamplingRate};
+use crate::guarantee::{Delta, Epsilon, LaplaceScale, NoiseMultiplier, Relation, SamplingRate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -41,6 +41,27 @@ pub enum Event {
     },
     /// A release without noise.
     NonPrivate,
+    /// A release with a theorem of its own: no output is more than `e^epsilon` times as likely for one neighbour as for the other.
+    Pure {
+        /// Loss, nats.
+        epsilon: Epsilon,
+    },
+    /// A release with a theorem of its own: but for a part of probability `delta`, no output is more than `e^epsilon` times as likely for
+    /// one neighbour as for the other.
+    Approximate {
+        /// Loss, nats.
+        epsilon: Epsilon,
+        /// Failure probability.
+        delta: Delta,
+    },
+    /// `event` about a value whose sensitivity is known for one relation alone: it is 1, or the loss `epsilon`, between
+    /// neighbours of that relation.
+    Under {
+        /// Which neighbours.
+        relation: Relation,
+        /// What was released.
+        event: Box<Self>,
+    },
 }
 
 impl fmt::Display for Event {
@@ -60,6 +81,11 @@ impl fmt::Display for Event {
             }
             Self::Repeated { event, count } => write!(f, "{event}, {count} times"),
             Self::NonPrivate => f.write_str("a release without noise"),
+            Self::Pure { epsilon } => write!(f, "a release of loss {:?}", epsilon.get()),
+            Self::Approximate { epsilon, delta } => {
+                write!(f, "a release of loss {:?} at delta {:?}", epsilon.get(), delta.get())
+            }
+            Self::Under { relation, event } => write!(f, "{event} ({relation})"),
         }
     }
 }
@@ -69,6 +95,11 @@ impl Event {
     #[must_use]
     pub const fn gaussian(noise_multiplier: NoiseMultiplier) -> Self {
         Self::Gaussian { noise_multiplier }
+    }
+    /// This event for neighbours of `relation` alone.
+    #[must_use]
+    pub fn under(self, relation: Relation) -> Self {
+        Self::Under { relation, event: Box::new(self) }
     }
     /// This event about a Poisson sample.
     #[must_use]

@@ -116,6 +116,23 @@ impl Ledger {
         let indices = crate::noise::poisson_sample(sampling_rate, records, rng);
         PoissonBatch { ledger: self, sampling_rate, indices }
     }
+    /// The ledger of all, where each of `parts` is about records of its own: no record is in two of them, and which it is in depends
+    /// on no record. Each part must have released the same; together they cost what one of them does (parallel composition, McSherry,
+    /// SIGMOD 2009).
+    ///
+    /// # Errors
+    /// [`Error::PartsDiffer`] if they did not release the same, or there are none.
+    pub fn of_disjoint(parts: &[Self]) -> Result<Self, Error> {
+        let (first, rest) = parts.split_first().ok_or(Error::PartsDiffer { part: 0 })?;
+        let mut all = first.clone();
+        for (i, part) in rest.iter().enumerate() {
+            if part.unit != all.unit || part.events != all.events {
+                return Err(Error::PartsDiffer { part: i + 1 });
+            }
+            part.noise.iter().for_each(|source| all.note(*source));
+        }
+        Ok(all)
+    }
     fn note(&mut self, source: NoiseSource) {
         if !self.noise.contains(&source) {
             self.noise.push(source);
@@ -187,6 +204,19 @@ mod tests {
 
     fn gaussian(z: f64) -> Event {
         Event::gaussian(NoiseMultiplier::new(z).unwrap())
+    }
+
+    #[test]
+    fn disjoint_parts_cost_what_one_does() {
+        let part = |z| {
+            let mut ledger = Ledger::new(Unit::Record);
+            ledger.record(gaussian(z), 2);
+            ledger
+        };
+        assert_eq!(Ledger::of_disjoint(&[part(1.0), part(1.0)]), Ok(part(1.0)));
+        let differ = Ledger::of_disjoint(&[part(1.0), part(1.0), part(2.0)]);
+        assert_eq!(differ, Err(Error::PartsDiffer { part: 2 }));
+        assert_eq!(Ledger::of_disjoint(&[]), Err(Error::PartsDiffer { part: 0 }));
     }
 
     #[test]

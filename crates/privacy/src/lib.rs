@@ -31,6 +31,7 @@ pub mod ledger;
 pub mod mechanisms;
 pub mod noise;
 mod normal;
+pub mod stable;
 
 pub use accountants::{ACCOUNTANTS, Accountant, Unsupported};
 pub use bounded::{Bounded, BoundedInParts, BoundedL1, Released};
@@ -42,3 +43,4 @@ pub use guarantee::{
 pub use ledger::{Ledger, PoissonBatch};
 pub use mechanisms::{MECHANISMS, Mechanism};
 pub use noise::{Generator, NoiseRng, NoiseSource, Sampler};
+pub use stable::{Costs, Stable, StableL1};

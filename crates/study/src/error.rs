@@ -139,6 +139,12 @@ pub enum Error {
     /// Threads could not be started.
     #[error("starting threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
+    /// A regression that cannot be fitted.
+    #[error(transparent)]
+    Regression(#[from] dosimeter_train::regression::Error),
+    /// A setting given by a caller that makes no sense.
+    #[error("{0}")]
+    Setting(String),
     /// Asked to stop. Finished tasks are kept.
     #[error("stopped on request; what is finished is kept")]
     Stopped,

@@ -15,6 +15,7 @@ mod packed;
 pub mod plan;
 mod preparation;
 mod reconstruction;
+pub mod regression;
 pub mod report;
 pub mod run;
 pub mod session;

@@ -5,6 +5,7 @@ use dosimeter_data::datasets::DATASETS;
 use dosimeter_data::graphs::GRAPHS;
 use dosimeter_privacy::ACCOUNTANTS;
 use dosimeter_privacy::mechanisms::MECHANISMS;
+use dosimeter_train::regression::{Claim, REGRESSIONS};
 use serde::Serialize;
 
 /// One line of a list.
@@ -78,6 +79,24 @@ pub fn mechanisms() -> Vec<Entry> {
         what: mechanism.summary.to_owned(),
         source: mechanism.source.to_owned(),
         detail: mechanism.input.to_owned(),
+    });
+    entries.collect()
+}
+
+/// Mechanisms of private linear regression.
+#[must_use]
+pub fn regressions() -> Vec<Entry> {
+    let entries = REGRESSIONS.iter().map(|regression| Entry {
+        name: regression.name(),
+        what: regression.what().to_owned(),
+        source: regression.source().to_owned(),
+        detail: match regression.claim() {
+            Claim::NotPrivate => "not private",
+            Claim::Pure => "epsilon, whatever delta; replacing one record",
+            Claim::Approximate => "epsilon and delta; replacing one record",
+            Claim::Unsound => "not private as published",
+        }
+        .to_owned(),
     });
     entries.collect()
 }

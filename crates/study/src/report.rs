@@ -15,6 +15,7 @@ mod json;
 mod number;
 mod reading;
 mod reconstructions;
+mod regression;
 mod schema;
 
 pub use contents::*;
@@ -23,6 +24,7 @@ pub use json::{from_json, timings_to_json, to_json};
 pub use number::{plain, thousandths_down, thousandths_up};
 pub(crate) use number::{terms, terms_lower};
 pub use reading::sentences;
+pub(crate) use regression::regression_page;
 pub use schema::schema;
 
 /// A report that cannot be written or read.

@@ -1,5 +1,6 @@
 //! Study files: what is refused, with line and field, and what is made of those that are not.
 use dosimeter_study::file::{FIELDS, check};
+use dosimeter_study::regression::RegressionStudy;
 use dosimeter_study::study::Defence;
 use std::path::Path;
 
@@ -374,8 +375,12 @@ fn the_studies_in_the_repository_are_right() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|e| e == "toml") {
-            let study = dosimeter_study::file::read(&path);
-            assert!(study.is_ok(), "{}", study.unwrap_err());
+            let wrong = if dosimeter_study::regression::is_regression(&path) {
+                RegressionStudy::read(&path).err()
+            } else {
+                dosimeter_study::file::read(&path).err()
+            };
+            assert!(wrong.is_none(), "{}", wrong.unwrap());
             checked += 1;
         }
     }
@@ -398,6 +403,14 @@ fn every_example_in_the_documentation_is_right() {
         let text = std::fs::read_to_string(&page).unwrap();
         for block in text.split("```toml\n").skip(1) {
             let example = block.split("```").next().unwrap();
+            if example.lines().next().is_some_and(|l| l.ends_with(".bounds.toml")) {
+                let folder = tempfile::tempdir().unwrap();
+                let file = folder.path().join("bounds.toml");
+                std::fs::write(&file, example).unwrap();
+                let bounds = dosimeter_data::regression::TableBounds::read(&file);
+                assert!(bounds.is_ok(), "{}: {}", page.display(), bounds.unwrap_err());
+                continue;
+            }
             let generated = "[dataset]\nkind = \"skewed-purchases\"\nclasses = 10\ntrain_records = 1000\ntest_records = 300\n";
             let study = if example.contains("[target]") {
                 whole += 1;

@@ -10,6 +10,7 @@ pub mod local;
 pub mod optimizer;
 pub mod plain;
 pub mod recipe;
+pub mod regression;
 pub mod trainer;
 pub mod watch;
 

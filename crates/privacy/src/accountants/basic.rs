@@ -26,17 +26,18 @@ impl Accountant for Basic {
         relation: Relation,
         delta: Delta,
     ) -> Result<Epsilon, Unsupported> {
-        let list = match releases(ledger, relation, self.name())? {
+        let (list, failure) = match releases(ledger, relation, self.name())? {
             _ if delta.get() >= 1.0 => return Epsilon::new(0.0).or(Ok(Epsilon::UNBOUNDED)),
             Releases::NoGuarantee => return Ok(Epsilon::UNBOUNDED),
-            Releases::Private(list) => list,
+            Releases::Private(list, failure) => (list, failure),
         };
+        let Some(delta) = failure.rest(delta.get()) else { return Ok(Epsilon::UNBOUNDED) };
         let sharing: f64 = list
             .iter()
             .filter(|(r, _)| r.pure_epsilon().is_infinite())
             .map(|(_, n)| *n as f64)
             .sum();
-        let share = delta.get() / sharing;
+        let share = delta / sharing;
         let total = list
             .iter()
             .map(|&(release, count)| {

@@ -31,11 +31,12 @@ impl Accountant for Gdp {
         relation: Relation,
         delta: Delta,
     ) -> Result<Epsilon, Unsupported> {
-        let list = match releases(ledger, relation, self.name())? {
+        let (list, failure) = match releases(ledger, relation, self.name())? {
             _ if delta.get() >= 1.0 => return Epsilon::new(0.0).or(Ok(Epsilon::UNBOUNDED)),
             Releases::NoGuarantee => return Ok(Epsilon::UNBOUNDED),
-            Releases::Private(list) => list,
+            Releases::Private(list, failure) => (list, failure),
         };
+        let Some(delta) = failure.rest(delta.get()) else { return Ok(Epsilon::UNBOUNDED) };
         let mut mu_squared = 0.0;
         for (release, count) in list {
             mu_squared += count as f64
@@ -47,8 +48,8 @@ impl Accountant for Gdp {
         }
         Ok(if mu_squared == 0.0 {
             Epsilon::at_least(0.0)
-        } else if mu_squared.is_finite() && delta.get() > 0.0 {
-            Epsilon::at_least(solve(delta.get(), |e| gaussian_log_delta(e, mu_squared.sqrt())))
+        } else if mu_squared.is_finite() && delta > 0.0 {
+            Epsilon::at_least(solve(delta, |e| gaussian_log_delta(e, mu_squared.sqrt())))
         } else {
             Epsilon::UNBOUNDED
         })
@@ -60,7 +61,7 @@ fn first_other(ledger: &Ledger, relation: Relation) -> Unsupported {
     let covered = |event: &crate::Event| {
         let mut one = Ledger::new(ledger.unit());
         one.record(event.clone(), 1);
-        matches!(releases(&one, relation, "gdp"), Ok(Releases::Private(list))
+        matches!(releases(&one, relation, "gdp"), Ok(Releases::Private(list, _))
             if list.iter().all(|(r, _)| matches!(r, Release::Gaussian { .. } | Release::SampledGaussian { .. })))
     };
     let event = ledger.events().iter().map(|e| e.unrepeated().0).find(|e| !covered(e));

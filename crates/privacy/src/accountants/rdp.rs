@@ -36,12 +36,15 @@ impl Accountant for Rdp {
         delta: Delta,
     ) -> Result<Epsilon, Unsupported> {
         let delta = delta.get();
-        let list = match releases(ledger, relation, self.name())? {
+        let (list, failure) = match releases(ledger, relation, self.name())? {
             _ if delta >= 1.0 => return Ok(Epsilon::at_least(0.0)),
             Releases::NoGuarantee => return Ok(Epsilon::UNBOUNDED),
-            Releases::Private(list) if list.is_empty() => return Ok(Epsilon::at_least(0.0)),
-            Releases::Private(list) => list,
+            Releases::Private(list, failure) => (list, failure),
         };
+        let Some(delta) = failure.rest(delta) else { return Ok(Epsilon::UNBOUNDED) };
+        if list.is_empty() {
+            return Ok(Epsilon::at_least(0.0));
+        }
         // Order infinity: the sum of the largest losses, at any delta.
         let pure: f64 = list.iter().map(|&(r, n)| n as f64 * r.pure_epsilon()).sum();
         let divergences: Vec<RenyiOf> = list.iter().map(|&(r, _)| RenyiOf::new(r)).collect();

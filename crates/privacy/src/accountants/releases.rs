@@ -26,7 +26,31 @@ pub(crate) enum Releases {
     /// Something went out without noise.
     NoGuarantee,
     /// Distinct releases and their counts, all above 0; all Gaussians in one.
-    Private(Vec<(Release, u64)>),
+    Private(Vec<(Release, u64)>, Failure),
+}
+
+/// Probability that some release kept nothing back, from those whose theorem has a delta of its own; usually 0.
+///
+/// An `(epsilon, delta)` release can be made from one that fails openly with probability `delta` and is of loss `epsilon` otherwise
+/// (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776): failures and losses are counted apart.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Failure(f64);
+impl Failure {
+    /// What is left of `delta` for the losses; `None` if the failures alone exceed it.
+    pub(crate) fn rest(self, delta: f64) -> Option<f64> {
+        if self.0 > delta {
+            None
+        } else if self.0 > 0.0 {
+            // Rounded down: what is left is a difference.
+            Some((delta - self.0) / (1.0 - self.0) * (1.0 - 1e-12))
+        } else {
+            Some(delta)
+        }
+    }
+    /// Delta of all, from that of the losses.
+    pub(crate) fn with(self, delta: f64) -> f64 {
+        (1.0 - self.0).mul_add(delta, self.0)
+    }
 }
 
 /// Sensitivity over standard deviation above which noise counts as none.
@@ -39,7 +63,7 @@ pub(crate) fn releases(
     name: &'static str,
 ) -> Result<Releases, Unsupported> {
     let mut list: Vec<(Release, u64)> = Vec::new();
-    let mut mu_squared = 0.0;
+    let (mut mu_squared, mut log_kept, mut failures) = (0.0, 0.0, 0.0);
     for event in ledger.events() {
         let (event, count) = event.unrepeated();
         if count == 0 {
@@ -54,10 +78,14 @@ pub(crate) fn releases(
                 Release::SampledGaussian { mu, .. } | Release::ReplacedGaussian { mu, .. },
             ) if mu > MOST_MU => return Ok(Releases::NoGuarantee),
             One::Release(Release::Gaussian { mu }) => mu_squared += count as f64 * mu * mu,
-            One::Release(release) => match list.iter_mut().find(|(r, _)| *r == release) {
-                Some((_, times)) => *times = times.saturating_add(count),
-                None => list.push((release, count)),
-            },
+            One::Approximate { epsilon, delta } => {
+                log_kept += count as f64 * (-delta).ln_1p();
+                failures += count as f64 * delta;
+                if epsilon > 0.0 {
+                    add(&mut list, Release::Response { epsilon, categories: 2 }, count);
+                }
+            }
+            One::Release(release) => add(&mut list, release, count),
         }
     }
     if mu_squared > 0.0 {
@@ -67,11 +95,21 @@ pub(crate) fn releases(
         }
         list.insert(0, (Release::Gaussian { mu: mu_squared.sqrt() }, 1));
     }
-    Ok(Releases::Private(list))
+    // The sum bounds it too, and is exact for one.
+    let failure = failures.min(-f64::exp_m1(log_kept) * (1.0 + 1e-12));
+    Ok(Releases::Private(list, Failure(failure)))
+}
+
+fn add(list: &mut Vec<(Release, u64)>, release: Release, count: u64) {
+    match list.iter_mut().find(|(r, _)| *r == release) {
+        Some((_, times)) => *times = times.saturating_add(count),
+        None => list.push((release, count)),
+    }
 }
 
 enum One {
     Nothing,
+    Approximate { epsilon: f64, delta: f64 },
     NoGuarantee,
     Release(Release),
 }
@@ -83,13 +121,17 @@ fn one(event: &Event, relation: Relation) -> Result<One, ()> {
         Relation::ReplaceOne | Relation::Local => 2.0,
     };
     Ok(One::Release(match event {
-        Event::Gaussian { noise_multiplier } => {
-            Release::Gaussian { mu: sensitivity / noise_multiplier.get() }
+        Event::Gaussian { .. } | Event::Laplace { .. } => return additive(event, sensitivity),
+        Event::Pure { .. } | Event::Approximate { .. } => return Err(()),
+        Event::Under { relation: of, event } => {
+            // Replacing a record is removing one and adding another.
+            let steps = match (of, relation) {
+                (Relation::AddRemove, Relation::ReplaceOne) => 2.0,
+                (of, relation) if *of == relation => 1.0,
+                _ => return Err(()),
+            };
+            return additive(event, steps);
         }
-        Event::Laplace { scale } => match sensitivity / scale.get() {
-            epsilon if epsilon.is_finite() => Release::Laplace { epsilon },
-            _ => return Ok(One::NoGuarantee),
-        },
         // The answer of a record that is not there is not defined: add/remove makes no sense for it.
         Event::RandomizedResponse { .. } if relation == Relation::AddRemove => return Err(()),
         Event::RandomizedResponse { epsilon, .. } if epsilon.is_unbounded() => {
@@ -142,6 +184,36 @@ fn one(event: &Event, relation: Relation) -> Result<One, ()> {
         }
         Event::Repeated { .. } => return Err(()),
     }))
+}
+
+/// A release whose loss grows with the distance of its inputs, which is `sensitivity` times the event's own.
+fn additive(event: &Event, sensitivity: f64) -> Result<One, ()> {
+    let loss = |loss: f64, release: fn(f64) -> Release| match loss {
+        0.0 => One::Nothing,
+        loss if loss.is_finite() => One::Release(release(loss)),
+        _ => One::NoGuarantee,
+    };
+    Ok(match event {
+        Event::Gaussian { noise_multiplier } => {
+            One::Release(Release::Gaussian { mu: sensitivity / noise_multiplier.get() })
+        }
+        Event::Laplace { scale } => {
+            loss(sensitivity / scale.get(), |epsilon| Release::Laplace { epsilon })
+        }
+        // Of all releases of loss epsilon, an answer to one question of two possible answers gives most away: every other
+        // one can be made from it (Kairouz, Oh & Viswanath 2015, arXiv:1311.0776).
+        Event::Pure { epsilon } => loss(sensitivity * epsilon.get(), |epsilon| Release::Response {
+            epsilon,
+            categories: 2,
+        }),
+        Event::Approximate { epsilon, .. } if epsilon.is_unbounded() => One::NoGuarantee,
+        // For neighbours of its own relation only.
+        Event::Approximate { epsilon, delta } if sensitivity <= 1.0 => {
+            One::Approximate { epsilon: epsilon.get(), delta: delta.get() }
+        }
+        Event::NonPrivate => One::NoGuarantee,
+        _ => return Err(()),
+    })
 }
 
 impl Release {

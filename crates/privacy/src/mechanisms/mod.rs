@@ -1,11 +1,15 @@
 //! Mechanisms: what turns a bounded value into a noisy one.
+mod depth;
 mod gaussian;
 mod laplace;
 mod randomized_response;
+mod stable;
 
+pub use depth::{Points, TukeyDepth};
 pub use gaussian::Gaussian;
 pub use laplace::Laplace;
 pub use randomized_response::{BinaryRandomizedResponse, RandomizedResponse};
+pub use stable::{Exponential, GammaNorm, StableGaussian, StableLaplace};
 
 use crate::{Error, Event, NoiseRng};
 
@@ -45,4 +49,9 @@ pub const MECHANISMS: &[Description] = &[
     laplace::DESCRIPTION,
     randomized_response::BINARY,
     randomized_response::CATEGORIES,
+    stable::GAMMA_NORM,
+    stable::LAPLACE,
+    stable::GAUSSIAN,
+    stable::EXPONENTIAL,
+    depth::TUKEY_DEPTH,
 ];

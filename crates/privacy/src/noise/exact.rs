@@ -123,6 +123,24 @@ pub fn discrete_gaussian<R: Rng + ?Sized>(rng: &mut R, standard_deviation: u32) 
     }
 }
 
+/// What values are held in.
+pub trait Number: Copy + Into<f64> {
+    /// The nearest number of this kind.
+    fn nearest(value: f64) -> Self;
+}
+impl Number for f32 {
+    #[inline]
+    fn nearest(value: f64) -> Self {
+        value as Self
+    }
+}
+impl Number for f64 {
+    #[inline]
+    fn nearest(value: f64) -> Self {
+        value
+    }
+}
+
 /// A grid of spacing `2^-k` and the noise on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Grid {
@@ -163,14 +181,14 @@ impl Grid {
     /// Rounds to the grid and adds noise drawn by `noise`. Saturates far outside any clipped sum; saturation moves
     /// no two values apart.
     #[inline]
-    fn perturb(self, values: &mut [f32], mut noise: impl FnMut(u32) -> i64) {
+    fn perturb<T: Number>(self, values: &mut [T], mut noise: impl FnMut(u32) -> i64) {
         let inverse = self.spacing.recip();
         for value in values {
             // Exact: a power of two only moves the exponent. The cast saturates; 2^52 leaves room for the noise.
-            let rounded = (f64::from(*value) * inverse)
+            let rounded = ((*value).into() * inverse)
                 .round()
                 .clamp(-4_503_599_627_370_496.0, 4_503_599_627_370_496.0);
-            *value = ((rounded as i64 + noise(self.steps)) as f64 * self.spacing) as f32;
+            *value = T::nearest((rounded as i64 + noise(self.steps)) as f64 * self.spacing);
         }
     }
 }
@@ -179,8 +197,8 @@ impl Grid {
 ///
 /// # Errors
 /// [`Error::Unrepresentable`] if no grid serves (noise multiplier times root of the dimension above about 10^9).
-pub fn add_gaussian(
-    values: &mut [f32],
+pub fn add_gaussian<T: Number>(
+    values: &mut [T],
     noise_multiplier: f64,
     clipping_norm: f64,
     rng: &mut NoiseRng,
@@ -194,8 +212,8 @@ pub fn add_gaussian(
 ///
 /// # Errors
 /// [`Error::Unrepresentable`] if no grid serves.
-pub fn add_laplace(
-    values: &mut [f32],
+pub fn add_laplace<T: Number>(
+    values: &mut [T],
     scale: f64,
     clipping_norm: f64,
     rng: &mut NoiseRng,
@@ -228,7 +246,7 @@ mod tests {
 
     #[test]
     fn values_are_rounded_to_the_grid_before_the_noise_and_saturate_far_out() {
-        let mut values = [0.7, -0.8, 0.0, 1e30, -1e30];
+        let mut values = [0.7_f32, -0.8, 0.0, 1e30, -1e30];
         Grid { spacing: 0.5, steps: 9 }.perturb(&mut values, |steps| i64::from(steps) - 6);
         // 1.4 is rounded to 1, -1.6 to -2, and 3 is added: halves of 4, 1, 3 and of 2^52, where 3 is not seen any more.
         let far = (1_u64 << 51) as f32;

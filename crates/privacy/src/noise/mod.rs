@@ -2,6 +2,7 @@
 //!
 //! [`exact`] holds the integer-only samplers for real releases, [`float`] the fast ones for experiments; both take any
 //! [`rand_core::Rng`]. [`NoiseRng`] ties one generator to one sampler and is what mechanisms draw from.
+pub mod double;
 pub mod exact;
 mod fast;
 pub mod float;

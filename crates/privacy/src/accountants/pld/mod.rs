@@ -53,7 +53,10 @@ impl Accountant for Pld {
         Ok(match releases(ledger, relation, self.name())? {
             _ if delta >= 1.0 => Epsilon::at_least(0.0),
             Releases::NoGuarantee => Epsilon::UNBOUNDED,
-            Releases::Private(list) => Epsilon::at_least(epsilon(&list, delta)),
+            Releases::Private(list, failure) => match failure.rest(delta) {
+                Some(delta) => Epsilon::at_least(epsilon(&list, delta)),
+                None => Epsilon::UNBOUNDED,
+            },
         })
     }
 }
@@ -72,10 +75,11 @@ impl Pld {
     ) -> Result<Vec<Delta>, Unsupported> {
         let deltas: Vec<f64> = match releases(ledger, relation, self.name())? {
             Releases::NoGuarantee => vec![1.0; epsilons.len()],
-            Releases::Private(list) => match list.as_slice() {
-                [] => vec![0.0; epsilons.len()],
+            Releases::Private(list, failure) => match list.as_slice() {
+                [] => vec![failure.with(0.0); epsilons.len()],
                 [(release, 1)] => {
-                    epsilons.iter().map(|e| release.log_delta(e.get()).exp()).collect()
+                    let delta = |e: &Epsilon| failure.with(release.log_delta(e.get()).exp());
+                    epsilons.iter().map(delta).collect()
                 }
                 list => {
                     let removing = compose::profile(list, false, epsilons);
@@ -84,7 +88,7 @@ impl Pld {
                     } else {
                         compose::profile(list, true, epsilons)
                     };
-                    removing.iter().zip(&adding).map(|(a, b)| a.max(*b)).collect()
+                    removing.iter().zip(&adding).map(|(a, b)| failure.with(a.max(*b))).collect()
                 }
             },
         };

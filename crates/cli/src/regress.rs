@@ -1,0 +1,429 @@
+//! `dosimeter regress`.
+use crate::data::write;
+use crate::output::{Failure, millionths_up, print, print_json, print_table, say};
+use crate::progress::stop_on_interrupt;
+use dosimeter_study::Error;
+use dosimeter_study::account::Epsilon;
+use dosimeter_study::regression::{
+    self as study, Cell, FitOptions, FitPlan, Fitted, InversionPlan, Measured, Progress,
+    RegressionReport, RegressionSession, RegressionStudy,
+};
+use dosimeter_study::run::Speed;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Private linear regression: fit, predict, invert, simulate, compare.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Regress {
+    /// Fit a linear model to a table with differential privacy
+    Fit(Fit),
+    /// Predict with a fitted model
+    Predict(Predict),
+    /// Guess an attribute of the rows of a table from a model
+    Invert(Invert),
+    /// What the doses of a warfarin model would do to patients
+    Simulate(Simulate),
+    /// Fit every mechanism at several epsilons and compare their errors
+    Compare(Compare),
+}
+#[derive(Debug, clap::Args)]
+struct Table {
+    /// A CSV with a header (also gzipped), or a Parquet file
+    table: PathBuf,
+    /// Public bounds of its columns and its target, in TOML (docs/guide/regression.md)
+    #[arg(long, value_name = "FILE")]
+    bounds: PathBuf,
+    /// Column to be predicted, if it is to be checked: the bounds name it
+    #[arg(long, value_name = "COLUMN")]
+    target: Option<String>,
+}
+impl Table {
+    fn file(&self) -> Result<study::BoundedFile, Failure> {
+        let file = study::BoundedFile { path: self.table.clone(), bounds: self.bounds.clone() };
+        let named = file.layout().map_err(Error::from)?.target.name;
+        match &self.target {
+            Some(target) if *target != named => Err(Failure::Argument {
+                what: format!(
+                    "--target is `{target}`, and {} bounds the target `{named}`",
+                    self.bounds.display()
+                ),
+                hint: "give the target that the bounds are for".into(),
+            }),
+            _ => Ok(file),
+        }
+    }
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fit {
+    #[command(flatten)]
+    table: Table,
+    /// Privacy loss, nats, above 0
+    #[arg(long, value_name = "NUMBER")]
+    epsilon: f64,
+    /// Failure probability; 0.01 over the number of rows if left out
+    #[arg(long, value_name = "NUMBER")]
+    delta: Option<f64>,
+    /// See `dosimeter list regressions`
+    #[arg(long, value_name = "NAME", default_value = "ada_ssp")]
+    mechanism: String,
+    /// Length at which rows, scaled to numbers from -1 to 1, are cut off; no row is if left out
+    #[arg(long, value_name = "NUMBER")]
+    radius: Option<f64>,
+    /// Noise that can be had again, for tests: a model of it is not to be given away
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Where to write the model, as JSON; stdout if left out
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Where to write it as an ONNX model too
+    #[arg(long, value_name = "FILE")]
+    onnx: Option<PathBuf>,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Predict {
+    /// A model written by `regress fit`
+    model: PathBuf,
+    #[command(flatten)]
+    table: Table,
+    /// Where to write the predictions, as CSV; stdout if left out
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Invert {
+    /// A model written by `regress fit`
+    model: PathBuf,
+    #[command(flatten)]
+    table: Table,
+    /// The attribute to be guessed: a column with categories
+    #[arg(long, value_name = "COLUMN")]
+    attribute: String,
+    /// Other columns that are not known to the attacker
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    unknown: Vec<String>,
+    /// Divides the rows into the attacker's and those that are judged
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Simulate {
+    /// Models of the warfarin dose, written by `regress fit` on the features of `kind = "iwpc"`; none: the published one alone
+    models: Vec<PathBuf>,
+    /// The IWPC's table of patients, CSV
+    #[arg(long, value_name = "FILE")]
+    iwpc: PathBuf,
+    /// How many of them, at least 2
+    #[arg(long, value_name = "NUMBER", default_value = "1000")]
+    patients: usize,
+    /// Dose of the arm that others are compared with, mg a day
+    #[arg(long, value_name = "NUMBER", default_value = "10")]
+    fixed_mg: f64,
+    /// Every number follows from it
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Compare {
+    #[command(flatten)]
+    table: Table,
+    /// Privacy losses, nats
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "0.1,0.3,1,3,10")]
+    epsilons: Vec<f64>,
+    /// Failure probability; 0.01 over the number of fitted rows if left out
+    #[arg(long, value_name = "NUMBER")]
+    delta: Option<f64>,
+    /// Mechanisms; all if left out
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    mechanisms: Vec<String>,
+    /// Splits, each with noise of its own
+    #[arg(long, value_name = "NUMBER", default_value = "100")]
+    draws: u32,
+    /// A column with categories, to be guessed from the models
+    #[arg(long, value_name = "COLUMN")]
+    attribute: Option<String>,
+    /// Every number follows from it
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    seed: u64,
+    /// Run directory: report.html, report.json, cells.csv
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Threads; one per core if left out. Changes no number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// No progress on stderr
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+impl Regress {
+    pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Fit(command) => command.run(),
+            Self::Predict(command) => command.run(),
+            Self::Invert(command) => command.run(),
+            Self::Simulate(command) => command.run(),
+            Self::Compare(command) => command.run(),
+        }
+    }
+}
+
+/// What is proved of a model, in words.
+fn promise(fitted: &Fitted) -> String {
+    match fitted.epsilon_upper.and_then(|e| Epsilon::new(e).ok()) {
+        Some(epsilon) => format!(
+            "epsilon_upper {} at delta {} ({}, unit {}, {})",
+            millionths_up(epsilon),
+            fitted.delta,
+            fitted.relation,
+            fitted.unit,
+            fitted.accountant
+        ),
+        None => "no epsilon_upper: nothing is proved of this model".into(),
+    }
+}
+
+impl Fit {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        let options = FitOptions {
+            mechanism: self.mechanism.clone(),
+            epsilon: self.epsilon,
+            delta: self.delta,
+            radius: self.radius,
+            seed: self.seed,
+        };
+        let (fitted, clipped) = study::fit(&self.table.file()?, &options)?;
+        let mut json =
+            serde_json::to_string_pretty(&fitted).map_err(|e| Failure::Output(e.into()))?;
+        json.push('\n');
+        match &self.out {
+            Some(out) => write(out, |o| o.write_all(json.as_bytes()))?,
+            None => print(&json)?,
+        }
+        if let Some(onnx) = &self.onnx {
+            let bytes = study::onnx(&fitted)?;
+            write(onnx, |o| o.write_all(&bytes))?;
+        }
+        say(&format!("{} on {} rows: {}", fitted.mechanism, fitted.rows, promise(&fitted)));
+        say(&format!(
+            "moved into their bounds: {} features, {} targets, {} rows; {} missing values filled in (not private: keep these counts to yourself)",
+            clipped.features, clipped.targets, clipped.rows, clipped.missing
+        ));
+        if self.seed.is_some() {
+            say(
+                "note: the noise can be had again from the seed, so this model is not to be given away",
+            );
+        } else if fitted.noise.iter().any(|n| n.sampler == study::Sampler::Float) {
+            say(
+                "note: this mechanism has only a floating-point sampler, whose lowest bits may give something away",
+            );
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+impl Predict {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        let fitted = study::read_model(&self.model)?;
+        let (predictions, error) = study::predict(&fitted, &self.table.file()?)?;
+        let lines: String = predictions.iter().map(|p| format!("{p}\n")).collect();
+        let text = format!("{}\n{lines}", fitted.model.target.replace(',', " "));
+        match &self.out {
+            Some(out) => write(out, |o| o.write_all(text.as_bytes()))?,
+            None => print(&text)?,
+        }
+        say(&format!("{} rows, mean squared error {error:.6}", predictions.len()));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+impl Invert {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        let fitted = study::read_model(&self.model)?;
+        let options = study::InvertOptions {
+            attribute: self.attribute.clone(),
+            unknown: self.unknown.clone(),
+            seed: self.seed,
+        };
+        let found = study::invert(&fitted, &self.table.file()?, &options)?;
+        if self.json {
+            print_json(&found)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let share = |name: &str, s: &study::Share| {
+            vec![
+                name.to_owned(),
+                format!("{:.3}", s.value),
+                format!("{:.3} to {:.3}", s.low, s.high),
+                format!("{}/{}", s.right, s.rows),
+            ]
+        };
+        let rows = vec![
+            share("with the model", &found.with_model),
+            share("prior alone", &found.prior),
+            share("other attributes, no model", &found.without_model),
+            share("other attributes and response, no model", &found.ideal),
+            share("null: responses dealt out anew", &found.null),
+        ];
+        print_table(&["guess", "right", "95 % interval", "rows"], &[1, 2, 3], rows)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+impl Simulate {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        let models = self.models.iter().map(|m| {
+            let name = m.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            Ok((name, study::read_model(m)?))
+        });
+        let models = models.collect::<Result<Vec<_>, Error>>()?;
+        let options = study::SimulateOptions {
+            iwpc: self.iwpc.clone(),
+            patients: self.patients,
+            fixed_mg: self.fixed_mg,
+            seed: self.seed,
+        };
+        let report = study::simulate(&models, &options)?;
+        if self.json {
+            print_json(&report)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let risk = |i: &study::Interval| format!("{:.3} ({:.3} to {:.3})", i.value, i.low, i.high);
+        let rows = report.arms.iter().map(|arm| {
+            vec![
+                arm.name.clone(),
+                risk(&arm.relative_risk.mortality),
+                risk(&arm.relative_risk.haemorrhage),
+                risk(&arm.relative_risk.stroke),
+                format!("{:.3}", arm.in_range),
+            ]
+        });
+        let header = ["arm", "death", "major bleeding", "stroke", "days in range"];
+        print_table(&header, &[1, 2, 3, 4], rows.collect())?;
+        say(&format!("relative risks over {} patients with 95 % intervals", report.patients));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+impl Compare {
+    fn run(&self) -> Result<ExitCode, Failure> {
+        let file = self.table.file()?;
+        let name = self.table.table.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let plan = RegressionStudy {
+            name,
+            description: None,
+            seed: self.seed,
+            regression: study::RegressionSpec::Bounded(file),
+            fit: FitPlan {
+                mechanisms: self.mechanisms.clone(),
+                epsilons: self.epsilons.clone(),
+                delta: self.delta,
+                draws: self.draws,
+                ..FitPlan::default()
+            },
+            inversion: self.attribute.clone().map(|attribute| InversionPlan { attribute }),
+            simulation: None,
+            shares: None,
+        };
+        let session = RegressionSession::new(plan, &self.table.table)?;
+        run_regression(&session, &self.out, self.threads, self.quiet, self.json)
+    }
+}
+
+/// Progress on stderr, and Ctrl-C.
+struct Lines {
+    quiet: bool,
+    start: Instant,
+    spoke: Mutex<Instant>,
+    fresh: AtomicU32,
+    stop: Arc<AtomicBool>,
+}
+impl Progress for Lines {
+    fn done(&self, finished: u32, of: u32, reused: bool) {
+        let fresh =
+            self.fresh.fetch_add(u32::from(!reused), Ordering::Relaxed) + u32::from(!reused);
+        let mut spoke = self.spoke.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if self.quiet || (spoke.elapsed() < Duration::from_secs(5) && finished < of) {
+            return;
+        }
+        *spoke = Instant::now();
+        let each = self.start.elapsed().as_secs_f64() / f64::from(fresh.max(1));
+        let left = each * f64::from(of - finished);
+        say(&format!(
+            "{finished} of {of} draws, {:.1} a second, about {left:.0} s left",
+            1.0 / each.max(1e-9)
+        ));
+    }
+    fn stop(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// Runs a study of regression and prints what it found.
+pub(crate) fn run_regression(
+    session: &RegressionSession,
+    out: &Path,
+    threads: Option<u16>,
+    quiet: bool,
+    json: bool,
+) -> Result<ExitCode, Failure> {
+    let now = Instant::now();
+    let progress = Lines {
+        quiet,
+        start: now,
+        spoke: Mutex::new(now),
+        fresh: 0.into(),
+        stop: stop_on_interrupt(),
+    };
+    let report = session.run(out, Speed { threads: threads.map(usize::from) }, &progress)?;
+    if json {
+        print_json(&report)?;
+    } else {
+        table(&report)?;
+        say(&format!("report: {}", out.join("report.html").display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn table(report: &RegressionReport) -> Result<(), Failure> {
+    let number = |x: f64| format!("{x:.4}");
+    let measured = |m: Option<Measured>| {
+        m.map_or("-".into(), |m| format!("{:.4} ({:.4} to {:.4})", m.mean, m.low, m.high))
+    };
+    let rows = report.cells.iter().map(|c: &Cell| {
+        let upper = c.epsilon_upper.and_then(|e| Epsilon::new(e).ok());
+        vec![
+            c.mechanism.clone(),
+            c.epsilon.map_or("-".into(), |e| e.to_string()),
+            upper.map_or("none".into(), millionths_up),
+            c.share.to_string(),
+            format!("{}/{}", c.released, report.draws),
+            measured(c.error),
+            c.error.map_or("-".into(), |m| number(m.median)),
+            measured(c.inversion),
+        ]
+    });
+    let header = [
+        "mechanism",
+        "epsilon",
+        "epsilon_upper",
+        "share",
+        "released",
+        "mean squared error",
+        "median",
+        "inversion",
+    ];
+    print_table(&header, &[1, 2, 3, 4, 5, 6, 7], rows.collect())?;
+    print(&format!(
+        "epsilon_upper: pld, one record replaced, delta {}; no model: mean squared error {}",
+        report.delta,
+        number(report.variance.mean)
+    ))
+}

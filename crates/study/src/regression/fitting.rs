@@ -1,0 +1,351 @@
+//! One fit of a file, and what is done with the model.
+use super::draw::{answer, mean_squared, no_attribute};
+use crate::Error;
+use dosimeter_attack::inversion::{Accuracy, Discriminant, ErrorModel, Inversion, Marginal};
+use dosimeter_audit::clinical::{Arm, Patient, Trial};
+use dosimeter_data::regression::warfarin::{self, DoseModel};
+use dosimeter_data::regression::{BoundedFile, Iwpc, IwpcTarget};
+use dosimeter_privacy::accountants::Pld;
+use dosimeter_privacy::{
+    Accountant, Delta, Epsilon, Generator, NoiseRng, NoiseSource, Relation, Sampler,
+};
+use dosimeter_train::regression::{
+    self as train, Bounds, Budget, Claim, Clipped, Input, LinearModel, Regression, Rows, Statistics,
+};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// How a file is fitted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitOptions {
+    /// Name of the mechanism.
+    pub mechanism: String,
+    /// Loss, nats, finite and above 0.
+    pub epsilon: f64,
+    /// Failure probability; a hundredth of one over the rows if left out.
+    pub delta: Option<f64>,
+    /// Length at which scaled rows are cut off.
+    pub radius: Option<f64>,
+    /// For numbers that can be had again: the model is then not to be given away. Without, noise comes from the operating system.
+    pub seed: Option<u64>,
+}
+
+/// A model and what is promised of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fitted {
+    /// In the units of the table.
+    pub model: LinearModel,
+    /// Which mechanism.
+    pub mechanism: String,
+    /// What it promises.
+    pub claim: Claim,
+    /// Proved loss, nats; `None`: nothing is proved.
+    pub epsilon_upper: Option<f64>,
+    /// At this failure probability.
+    pub delta: f64,
+    /// Neighbours.
+    pub relation: Relation,
+    /// What is protected.
+    pub unit: String,
+    /// Who proved it.
+    pub accountant: String,
+    /// Where the noise came from.
+    pub noise: Vec<NoiseSource>,
+    /// Rows, a public number.
+    pub rows: u64,
+}
+
+/// Fits to a file, read once row by row; mechanisms that look at rows more than once hold them in memory. The counts of what was moved
+/// into its bounds are of the data and no part of what may be given away.
+///
+/// # Errors
+/// What is wrong with the file or an option.
+pub fn fit(file: &BoundedFile, options: &FitOptions) -> Result<(Fitted, Clipped), Error> {
+    let mechanism = train::regression(&options.mechanism).ok_or_else(|| {
+        let known: Vec<&str> = train::REGRESSIONS.iter().map(|r| r.name()).collect();
+        let (name, known) = (&options.mechanism, known.join(", "));
+        Error::Setting(format!("there is no mechanism `{name}`; there are {known}"))
+    })?;
+    let layout = file.layout()?;
+    let mut bounds = Bounds::of(&layout)?;
+    bounds.radius = options.radius;
+    bounds.check()?;
+    let mut statistics = Statistics::new(bounds.dimension());
+    let mut scaled = vec![0.0; bounds.dimension()];
+    let counts = file.each_row::<Error>(|row, features, target| {
+        let y = bounds.scale(row, features, target, &mut scaled, &mut statistics.clipped)?;
+        statistics.add(&scaled, y);
+        Ok(())
+    })?;
+    // The file's rows have been moved into their bounds by the time they are scaled.
+    let mut clipped = statistics.clipped;
+    clipped.features =
+        counts.clipped.iter().filter(|(k, _)| **k != layout.target.name).map(|(_, n)| n).sum();
+    clipped.targets = counts.clipped.get(&layout.target.name).copied().unwrap_or_default();
+    clipped.missing = counts.imputed.values().sum();
+    let delta = options.delta.unwrap_or_else(|| 0.01 / statistics.rows.max(1) as f64);
+    let budget = Budget { epsilon: Epsilon::new(options.epsilon)?, delta: Delta::new(delta)? };
+    let fit = released(mechanism, &bounds, &statistics, None, budget, options.seed);
+    let fit = match fit {
+        Err(Error::Regression(train::Error::NeedsRows { .. })) => {
+            let rows = Rows::of(&file.load()?, &bounds)?;
+            released(mechanism, &bounds, &statistics, Some(&rows), budget, options.seed)?
+        }
+        fit => fit?,
+    };
+    let upper = Pld.epsilon_upper(&fit.ledger, Relation::ReplaceOne, budget.delta)?;
+    let names = layout.columns.iter().map(|c| c.name.clone()).collect();
+    let fitted = Fitted {
+        model: fit.model(names, layout.target.name, bounds),
+        mechanism: mechanism.name().to_owned(),
+        claim: mechanism.claim(),
+        epsilon_upper: (!upper.is_unbounded()).then(|| upper.get()),
+        delta,
+        relation: Relation::ReplaceOne,
+        unit: "record".to_owned(),
+        accountant: Pld.name().to_owned(),
+        noise: fit.ledger.noise().to_vec(),
+        rows: statistics.rows,
+    };
+    Ok((fitted, clipped))
+}
+
+/// With the exact sampler where the mechanism has one.
+fn released(
+    mechanism: &dyn Regression,
+    bounds: &Bounds,
+    statistics: &Statistics,
+    rows: Option<&Rows>,
+    budget: Budget,
+    seed: Option<u64>,
+) -> Result<train::Fit, Error> {
+    let input = Input::new(bounds, statistics, rows);
+    let noise = |sampler| {
+        let generator = match seed {
+            Some(_) => Generator::ReplayableChaCha,
+            None => Generator::OperatingSystem,
+        };
+        let bytes =
+            dosimeter_data::Seed::root(seed.unwrap_or_default()).child("regress fit").bytes();
+        NoiseRng::with_source(NoiseSource { generator, sampler }, bytes)
+    };
+    match mechanism.fit(&input, budget, &mut noise(Sampler::Exact)?) {
+        Err(train::Error::Privacy(dosimeter_privacy::Error::NoExactSampler { .. })) => {
+            Ok(mechanism.fit(&input, budget, &mut noise(Sampler::Float)?)?)
+        }
+        fit => Ok(fit?),
+    }
+}
+
+/// Reads what [`fit`] gave, as JSON.
+///
+/// # Errors
+/// [`Error::Disk`], [`Error::Model`] for a file that is none.
+pub fn read_model(file: &Path) -> Result<Fitted, Error> {
+    let text = crate::file::text_of(file)?;
+    let wrong = |what: String| Error::Model { path: file.to_owned(), what };
+    let fitted: Fitted = serde_json::from_str(&text)
+        .map_err(|e| wrong(format!("not a model written by `regress fit`: {e}")))?;
+    let (model, width) = (&fitted.model, fitted.model.bounds.features.len());
+    if model.features.len() != width || model.coefficients.len() != width {
+        let have = (model.features.len(), model.coefficients.len());
+        return Err(wrong(format!(
+            "{} names and {} coefficients for {width} bounds",
+            have.0, have.1
+        )));
+    }
+    let finite = model.coefficients.iter().chain([&model.intercept]).all(|x| x.is_finite());
+    if finite { Ok(fitted) } else { Err(wrong("a coefficient is not finite".into())) }
+}
+
+/// The predictions for a file with the columns of the model, and the mean squared error where the target is there.
+///
+/// # Errors
+/// What is wrong with the file; [`Error::Setting`] if its columns are others.
+pub fn predict(fitted: &Fitted, file: &BoundedFile) -> Result<(Vec<f64>, f64), Error> {
+    let layout = file.layout()?;
+    let names: Vec<&str> = layout.columns.iter().map(|c| c.name.as_str()).collect();
+    if names != fitted.model.features {
+        let needed = fitted.model.features.join(", ");
+        return Err(Error::Setting(format!(
+            "the model needs the columns {needed}; the file has {}",
+            names.join(", ")
+        )));
+    }
+    let (mut predictions, mut squares) = (Vec::new(), 0.0);
+    file.each_row::<Error>(|row, features, target| {
+        let prediction = fitted.model.predict(row, features)?;
+        squares += (prediction - target).powi(2);
+        predictions.push(prediction);
+        Ok(())
+    })?;
+    let error = squares / predictions.len().max(1) as f64;
+    Ok((predictions, error))
+}
+
+/// The model as an ONNX file: one linear layer that reads features in the units of the table. It does not move them into their bounds.
+///
+/// # Errors
+/// [`Error::Setting`] if it cannot be written.
+pub fn onnx(fitted: &Fitted) -> Result<Vec<u8>, Error> {
+    let graph = fitted.model.graph()?;
+    dosimeter_model::onnx::write(&graph).map_err(|e| Error::Setting(format!("writing ONNX: {e}")))
+}
+
+/// What is guessed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvertOptions {
+    /// An attribute with categories.
+    pub attribute: String,
+    /// Other columns or attributes that the attacker does not know.
+    pub unknown: Vec<String>,
+    /// Divides the rows.
+    pub seed: u64,
+}
+/// Share of rows guessed right, with its exact 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// The share.
+    pub value: f64,
+    /// Lower limit.
+    pub low: f64,
+    /// Upper limit.
+    pub high: f64,
+    /// Right guesses.
+    pub right: u64,
+    /// Rows.
+    pub rows: u64,
+}
+/// An inversion beside what is guessed without the model.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Inverted {
+    /// From the model, the known attributes and the response.
+    pub with_model: Share,
+    /// The most frequent value.
+    pub prior: Share,
+    /// From the known attributes.
+    pub without_model: Share,
+    /// From the known attributes and the response.
+    pub ideal: Share,
+    /// As `with_model`, with responses dealt out anew.
+    pub null: Share,
+}
+
+/// Parts into which the numbers of an unknown column are cut.
+const BINS: usize = 10;
+
+/// Inverts a model on half of a table's rows; the other half is the attacker's, for priors, the model's error and guesses without it.
+///
+/// # Errors
+/// What is wrong with the file; [`Error::Setting`] for a column that there is not.
+pub fn invert(
+    fitted: &Fitted,
+    file: &BoundedFile,
+    options: &InvertOptions,
+) -> Result<Inverted, Error> {
+    let failed = |source| Error::Attack {
+        attack: "inversion".into(),
+        setting: fitted.mechanism.clone(),
+        source,
+    };
+    let table = file.load()?;
+    let names: Vec<&str> = table.layout.columns.iter().map(|c| c.name.as_str()).collect();
+    if names != fitted.model.features {
+        let needed = fitted.model.features.join(", ");
+        return Err(Error::Setting(format!(
+            "the model needs the columns {needed}; the file has {}",
+            names.join(", ")
+        )));
+    }
+    let seed = dosimeter_data::Seed::root(options.seed).child("regress invert");
+    let (attacker, judged) = table.split(table.len() / 2, seed)?;
+    let group = table.layout.group(&options.attribute);
+    let group = group.ok_or_else(|| Error::Setting(no_attribute(&table, &options.attribute)))?;
+    let target = Marginal::of_group(group, &attacker).map_err(failed)?;
+    let unknown = options.unknown.iter().map(|name| {
+        if let Some(group) = table.layout.group(name) {
+            return Marginal::of_group(group, &attacker).map_err(failed);
+        }
+        let column = names.iter().position(|n| n == name);
+        let column = column.ok_or_else(|| {
+            Error::Setting(format!("there is no column `{name}`; there are: {}", names.join(", ")))
+        })?;
+        Marginal::of_number(column, &attacker, BINS.min(attacker.len())).map_err(failed)
+    });
+    let unknown = unknown.collect::<Result<Vec<_>, Error>>()?;
+    let answer = answer(&fitted.model);
+    let deviation = mean_squared(&attacker, &answer).sqrt().max(1e-9);
+    let errors = ErrorModel::Gaussian { deviation };
+    let attack = Inversion::new(target.clone(), unknown.clone(), errors).map_err(failed)?;
+    let fit = |with| Discriminant::fit(&attacker, &target, &unknown, with).map_err(failed);
+    let (without, ideal) = (fit(false)?, fit(true)?);
+    let of = |guess: &(dyn Fn(&[f64], f64) -> Option<usize> + Sync)| {
+        Accuracy::of(&judged, &target, 0.95, guess).map(share).map_err(failed)
+    };
+    Ok(Inverted {
+        with_model: attack.accuracy(&judged, &answer, 0.95).map(share).map_err(failed)?,
+        prior: of(&|_, _| Some(target.mode()))?,
+        without_model: of(&|x, y| without.guess(x, y))?,
+        ideal: of(&|x, y| ideal.guess(x, y))?,
+        null: attack.null(&judged, &answer, 0.95, seed).map(share).map_err(failed)?,
+    })
+}
+fn share(accuracy: Accuracy) -> Share {
+    let (i, right, rows) = (accuracy.share, accuracy.right, accuracy.records);
+    Share { value: i.value, low: i.low, high: i.high, right, rows }
+}
+
+/// How doses are tried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SimulateOptions {
+    /// The IWPC's table.
+    pub iwpc: std::path::PathBuf,
+    /// The first so many of its patients.
+    pub patients: usize,
+    /// The reference arm, milligrams a day.
+    pub fixed_mg: f64,
+    /// Every number follows from it.
+    pub seed: u64,
+}
+/// The doses of models, and of the IWPC's published ones, in a simulated trial. What a model predicts is told by its target's name.
+///
+/// # Errors
+/// What is wrong with the file; [`Error::Setting`] for a model of other features or another target.
+pub fn simulate(
+    models: &[(String, Fitted)],
+    options: &SimulateOptions,
+) -> Result<dosimeter_audit::clinical::Report, Error> {
+    let iwpc = |target| Iwpc { path: options.iwpc.clone(), target };
+    let kept = iwpc(IwpcTarget::SquareRootWeeklyMg).patients()?.kept;
+    let who: Vec<&warfarin::Patient> = kept.iter().take(options.patients).collect();
+    let patients: Vec<Patient> = who.iter().map(|p| Patient::from(*p)).collect();
+    let mut arms = vec![Arm::from_fn("iwpc pharmacogenetic", &who, |p| {
+        warfarin::daily_mg(DoseModel::PHARMACOGENETIC.predict(&p.features()).max(0.0))
+    })];
+    let targets = [IwpcTarget::SquareRootWeeklyMg, IwpcTarget::WeeklyMg, IwpcTarget::DailyMg];
+    for (name, fitted) in models {
+        let model = &fitted.model;
+        let layout = warfarin::layout(IwpcTarget::DailyMg.target());
+        let same = model.features.iter().eq(layout.columns.iter().map(|c| &c.name));
+        let target = targets.iter().find(|t| t.target().name == model.target);
+        let (true, Some(target)) = (same, target) else {
+            let known: Vec<String> = targets.iter().map(|t| t.target().name).collect();
+            return Err(Error::Setting(format!(
+                "`{name}` is not a model of the IWPC's features and of one of: {}",
+                known.join(", ")
+            )));
+        };
+        let dose = |p: &&warfarin::Patient| {
+            super::simulation::daily_mg(
+                *target,
+                model.predict(1, &p.features()).unwrap_or_default(),
+            )
+        };
+        arms.push(Arm::from_fn(name, &who, dose));
+    }
+    let fixed = Arm::fixed("fixed", who.len(), options.fixed_mg);
+    let seed = dosimeter_data::Seed::root(options.seed).child("regress simulate");
+    Trial::default()
+        .simulate(&patients, &fixed, &arms, seed)
+        .map_err(|source| Error::Audit { setting: "the simulated trial".into(), source })
+}

@@ -1,0 +1,142 @@
+//! Runs a study of regression: one task per draw, resumable, the same numbers on any number of threads.
+use super::RegressionStudy;
+use super::draw::{Draw, cells, draw, fitted_rows, no_attribute};
+use super::report::RegressionReport;
+use super::simulation::Patients;
+use crate::report::regression_page;
+use crate::run::Speed;
+use crate::source::Problem;
+use crate::store::Found;
+use crate::{Error, Store, TaskId};
+use dosimeter_data::{RegressionSpec, RegressionTable};
+use rayon::prelude::*;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Told how far a run is, and asked whether to go on.
+pub trait Progress: Sync {
+    /// So many draws are finished, of which `reused` from an earlier run.
+    fn done(&self, _finished: u32, _of: u32, _reused: bool) {}
+    /// Whether to stop as soon as possible; what is finished is kept.
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// A study with its table.
+#[derive(Debug)]
+pub struct RegressionSession {
+    study: RegressionStudy,
+    text: String,
+    table: RegressionTable,
+    patients: Option<Patients>,
+}
+
+/// Whether a file is a study of regression: it has a `[regression]` table.
+#[must_use]
+pub fn is_regression(file: &Path) -> bool {
+    let text = crate::file::text_of(file).unwrap_or_default();
+    text.lines().any(|line| line.trim().starts_with("[regression]"))
+}
+
+impl RegressionSession {
+    /// Reads a study file and loads its table.
+    ///
+    /// # Errors
+    /// What is wrong with the file or the data.
+    pub fn open(file: &Path) -> Result<Self, Error> {
+        let study = RegressionStudy::read(file)?;
+        let text = crate::file::text_of(file)?;
+        Self::of(study, text, file)
+    }
+    /// Of a study that is in no file; `file` is what errors name.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn new(study: RegressionStudy, file: &Path) -> Result<Self, Error> {
+        let problem = |(field, what): (&str, String)| Problem::of(file, "", field, what);
+        study.check().map_err(|p| Error::Study(vec![problem(p)]))?;
+        let text = toml::to_string(&study).map_err(|e| Error::Setting(e.to_string()))?;
+        Self::of(study, text, file)
+    }
+    fn of(study: RegressionStudy, text: String, file: &Path) -> Result<Self, Error> {
+        let table = study.regression.load()?;
+        let problem = |field, what| Err(Error::Study(vec![Problem::of(file, &text, field, what)]));
+        let fitted = fitted_rows(&study, table.len());
+        if fitted < 1 || table.len() - fitted < 4 {
+            let what = format!(
+                "needed at least one row to fit and four others, got {fitted} and {}",
+                table.len() - fitted
+            );
+            return problem("fit.fitted", what);
+        }
+        if let Some(plan) = &study.inversion
+            && table.layout.group(&plan.attribute).is_none()
+        {
+            return problem("inversion.attribute", no_attribute(&table, &plan.attribute));
+        }
+        let patients = match (&study.regression, &study.simulation) {
+            (RegressionSpec::Iwpc(iwpc), Some(_)) => Some(Patients::load(iwpc)?),
+            _ => None,
+        };
+        Ok(Self { study, text, table, patients })
+    }
+    /// Does what is missing and writes `report.json`, `report.html` and `cells.csv`.
+    ///
+    /// # Errors
+    /// [`Error::OtherStudy`] if the directory holds the run of a study of another name, [`Error::Stopped`], otherwise the first thing
+    /// that went wrong; finished draws are kept.
+    pub fn run(
+        &self,
+        root: &Path,
+        speed: Speed,
+        progress: &dyn Progress,
+    ) -> Result<RegressionReport, Error> {
+        let store = Store::open(root)?;
+        let there = crate::file::text_of(&root.join("study.toml")).unwrap_or_default();
+        if let Some(there) = crate::file::name_in(&there).filter(|n| *n != self.study.name) {
+            let (path, here) = (root.to_owned(), self.study.name.clone());
+            return Err(Error::OtherStudy { path, there, here });
+        }
+        store.publish("study.toml", self.text.as_bytes())?;
+        let fingerprint = self.table.fingerprint();
+        let draws = self.study.fit.draws;
+        // A change of the number of draws or of the words keeps what is there.
+        let mut same = self.study.clone();
+        (same.fit.draws, same.name, same.description) = (0, String::new(), None);
+        let version = "regression draw, version 1";
+        let id = |index: u32| TaskId::of(&(version, &same, &fingerprint, index));
+        let finished = AtomicU32::new(0);
+        let one = |index: u32| -> Result<(), Error> {
+            if progress.stop() {
+                return Err(Error::Stopped);
+            }
+            let id = id(index)?;
+            let reused = matches!(store.read(&id)?, Found::Whole(_));
+            if !reused {
+                let draw = draw(&self.study, &self.table, self.patients.as_ref(), index)?;
+                store.write(&id, &serde_json::to_vec(&draw).map_err(Error::Encode)?)?;
+            }
+            let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
+            progress.done(finished, draws, reused);
+            Ok(())
+        };
+        let threads = speed.threads.unwrap_or(0);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+        pool.install(|| (0..draws).into_par_iter().try_for_each(one))?;
+        let read = |index: u32| -> Result<Draw, Error> {
+            match store.read(&id(index)?)? {
+                Found::Whole(bytes) => serde_json::from_slice(&bytes).map_err(Error::Decode),
+                _ => Err(Error::ArtifactShape),
+            }
+        };
+        let all = (0..draws).map(read).collect::<Result<Vec<_>, _>>()?;
+        let report = RegressionReport::of(&self.study, &self.table, &cells(&self.study), &all)?;
+        let mut json = serde_json::to_string_pretty(&report).map_err(Error::Encode)?;
+        json.push('\n');
+        store.publish("cells.csv", report.csv().as_bytes())?;
+        store.publish("report.html", regression_page(&report).as_bytes())?;
+        store.publish("report.json", json.as_bytes())?;
+        Ok(report)
+    }
+}

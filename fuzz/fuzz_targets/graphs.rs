@@ -11,7 +11,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         if std::fs::write(&path, bytes).is_err() {
             return;
         }
-        GraphSpec::Dgcnn(GraphText { path, member: None })
+        GraphSpec::Dgcnn(GraphText::new(path))
     } else {
         let text = String::from_utf8_lossy(bytes);
         let names = ["A", "graph_indicator", "graph_labels", "node_labels", "node_attributes"];
@@ -20,7 +20,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 return;
             }
         }
-        GraphSpec::Tudataset(GraphFiles { path: folder.path().to_owned() })
+        GraphSpec::Tudataset(GraphFiles::new(folder.path().to_owned()))
     };
     if let Ok(set) = load(&spec) {
         holds(&set);

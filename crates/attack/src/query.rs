@@ -30,7 +30,7 @@ pub fn query(
     let (mut workspace, mut batch) = (Workspace::new(), Batch::default());
     for part in records.chunks(PART) {
         batch.gather(dataset, part.iter().copied())?;
-        let rows = batch.rows();
+        let rows = batch.rows()?;
         labels.extend_from_slice(batch.labels());
         logits.extend_from_slice(graph.forward(&rows, &mut workspace)?);
         if access == Access::WhiteBox {

@@ -96,6 +96,9 @@ impl Plan {
         header.push("one core, about");
         let right: Vec<usize> = (1..header.len()).collect();
         print_table(&header, &right, rows)?;
+        for (setting, edges) in &plan.edges {
+            print(&format!("{setting}: {edges}"))?;
+        }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         #[expect(clippy::cast_precision_loss, reason = "few cores")]
         let all = plan.estimated_seconds() / cores as f64;

@@ -263,7 +263,7 @@ fn a_randomized_table_keeps_its_label_and_can_be_read_as_the_first() {
 }
 
 #[test]
-fn images_and_graphs_are_inspected_and_a_study_of_graphs_is_refused_with_a_reason() {
+fn images_and_graphs_are_inspected_and_graphs_are_not_randomized_as_tables() {
     let folder = with_file("images.toml", "[dataset]\nkind = \"idx\"\npath = \"images\"\n");
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
     write("images", b"\0\0\x08\x03\0\0\0\x03\0\0\0\x01\0\0\0\x02abcdef");
@@ -297,7 +297,7 @@ fn images_and_graphs_are_inspected_and_a_study_of_graphs_is_refused_with_a_reaso
     let (code, _, stderr) =
         parts(folder.path(), "data randomize graphs.toml --epsilon-per-feature 1 --out o.csv");
     assert_eq!(code, Some(2), "{stderr}");
-    assert!(stderr.contains("dataset: holds graphs, which `data inspect` reads"), "{stderr}");
+    assert!(stderr.contains("graphs are randomized by their edges"), "{stderr}");
     write("graphs.toml", b"[dataset]\nkind = \"dgcnn\"\npat = \"graphs\"\n");
     let (code, _, stderr) = parts(folder.path(), "data inspect graphs.toml");
     assert_eq!(code, Some(2), "{stderr}");

@@ -1,4 +1,5 @@
 //! A labelled data set in memory.
+use crate::graphs::GraphRecords;
 use crate::{Error, RecordId};
 use serde::Serialize;
 use std::ops::Range;
@@ -30,6 +31,7 @@ impl BitMatrix {
 /// Encoded network inputs, one row per record.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "there is one for a whole data set")]
 pub enum Inputs {
     /// Every input is 0 or 1 (bits and one-hot categories).
     Bits(BitMatrix),
@@ -50,17 +52,21 @@ pub enum Inputs {
         /// `records * width` bytes, none above `highest`.
         values: Vec<u8>,
     },
+    /// Graphs: a row is no fixed number of inputs.
+    Graphs(GraphRecords),
 }
 impl Inputs {
-    /// Inputs per row.
+    /// Inputs per row; of graphs the one-hot features of a node.
     #[must_use]
     pub const fn width(&self) -> usize {
         match self {
             Self::Bits(bits) => bits.width,
             Self::Reals { width, .. } | Self::Bytes { width, .. } => *width,
+            Self::Graphs(graphs) => graphs.features(),
         }
     }
-    /// Appends the `width` inputs of a row to `out`, as the network gets them.
+    /// Appends the `width` inputs of a row to `out`, as the network gets them; of a graph how many of its nodes have each
+    /// feature, which says nothing about who is connected to whom.
     ///
     /// # Panics
     /// If there is no such row.
@@ -80,6 +86,7 @@ impl Inputs {
                 let row = &values[row * width..(row + 1) * width];
                 out.extend(row.iter().map(|&byte| f32::from(byte) / highest));
             }
+            Self::Graphs(graphs) => graphs.append_counts(row, out),
         }
     }
     /// These rows alone, in this order.
@@ -98,6 +105,7 @@ impl Inputs {
                 highest: *highest,
                 values: chosen(values, *width, rows),
             },
+            Self::Graphs(graphs) => Self::Graphs(graphs.of_graphs(rows)),
         }
     }
 }
@@ -125,6 +133,11 @@ pub enum ColumnKind {
         /// `[channels, height, width]`.
         shape: [usize; 3],
     },
+    /// A graph, each of its nodes with one of so many one-hot features: one column.
+    Graph {
+        /// Of a node.
+        features: usize,
+    },
 }
 impl ColumnKind {
     /// Network inputs the column takes.
@@ -134,6 +147,7 @@ impl ColumnKind {
             Self::Bit | Self::Real { .. } => 1,
             Self::Category(levels) => levels.len(),
             Self::Image { shape } => shape.iter().fold(1, |n, &side| n.saturating_mul(side)),
+            Self::Graph { features } => *features,
         }
     }
 }
@@ -157,8 +171,11 @@ pub struct ColumnRun<'a> {
     pub last: &'a str,
     /// How many.
     pub columns: usize,
-    /// `bit`, `category`, `real` or `image`.
+    /// `bit`, `category`, `real`, `image` or `graph`.
     pub kind: &'static str,
+    /// One-hot features of a node of a graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_features: Option<usize>,
     /// Channels, height and width of an image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shape: Option<[usize; 3]>,
@@ -180,6 +197,7 @@ impl<'a> ColumnRun<'a> {
             last: &last.name,
             columns: columns.len(),
             kind: "bit",
+            node_features: None,
             shape: None,
             levels: None,
             low: None,
@@ -194,6 +212,9 @@ impl<'a> ColumnRun<'a> {
                 (run.kind, run.low, run.high) = ("real", Some(*low), Some(*high));
             }
             ColumnKind::Image { shape } => (run.kind, run.shape) = ("image", Some(*shape)),
+            ColumnKind::Graph { features } => {
+                (run.kind, run.node_features) = ("graph", Some(*features));
+            }
         }
         Some(run)
     }
@@ -213,6 +234,9 @@ impl std::fmt::Display for ColumnRun<'_> {
         }
         if let Some([channels, height, width]) = self.shape {
             write!(f, ", {channels} x {height} x {width}")?;
+        }
+        if let Some(features) = self.node_features {
+            write!(f, ", nodes of {features} features")?;
         }
         if let (Some(low), Some(high)) = (self.low, self.high) {
             write!(f, ", {} to {}", written(low), written(high))?;
@@ -383,6 +407,7 @@ impl Dataset {
                     });
                 }
             }
+            Inputs::Graphs(graphs) => same("graphs", self.len(), graphs.set().len())?,
         }
         if let Some(&label) = self.labels.iter().find(|&&l| l as usize >= self.classes) {
             return Err(Error::Inconsistent {
@@ -518,6 +543,10 @@ impl Dataset {
                     text(&mut hasher, "image");
                     shape.iter().for_each(|&side| count(&mut hasher, side));
                 }
+                ColumnKind::Graph { features } => {
+                    text(&mut hasher, "graph");
+                    count(&mut hasher, *features);
+                }
             }
         }
         count(&mut hasher, self.class_names.len());
@@ -547,6 +576,11 @@ impl Dataset {
             }
             Inputs::Bytes { highest, values, .. } => {
                 hasher.update(b"bytes").update(&[*highest]).update(values);
+            }
+            Inputs::Graphs(graphs) => {
+                text(&mut hasher, "graphs");
+                text(&mut hasher, &format!("{:?}", graphs.feature()));
+                text(&mut hasher, &graphs.set().fingerprint());
             }
         }
         hasher.update(&buffer);

@@ -4,8 +4,10 @@
     clippy::panic,
     reason = "support functions of tests fail loudly and are called with literals"
 )]
-use dosimeter_data::graphs::{GraphFiles, GraphSet, GraphSpec, GraphText, Quantiles, load};
-use dosimeter_data::{Error, GraphProblem, RecordId, Seed, Split, SplitSpec};
+use dosimeter_data::graphs::{
+    self, GraphFiles, GraphSet, GraphSpec, GraphText, NodeFeature, NodeFeatures, Quantiles, load,
+};
+use dosimeter_data::{Dataset, Error, GraphProblem, RecordId, Seed, Split, SplitSpec};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -34,10 +36,10 @@ impl Folder {
     }
 }
 fn dgcnn(path: &Path) -> Result<GraphSet, Error> {
-    load(&GraphSpec::Dgcnn(GraphText { path: path.to_owned(), member: None }))
+    load(&GraphSpec::Dgcnn(GraphText::new(path.to_owned())))
 }
 fn tudataset(path: &Path) -> Result<GraphSet, Error> {
-    load(&GraphSpec::Tudataset(GraphFiles { path: path.to_owned() }))
+    load(&GraphSpec::Tudataset(GraphFiles::new(path.to_owned())))
 }
 /// The file's name is a temporary one: drop all up to its last folder.
 fn said(error: &Error, folder: &Folder) -> String {
@@ -91,7 +93,7 @@ fn both_forms_give_the_same_graphs_plain_and_in_a_zip() {
     let path = folder.zip("c.zip", &[("x/1.txt", TWO), ("x/2.txt", "0\n")]);
     let error = dgcnn(&path).unwrap_err();
     assert!(error.to_string().contains("name one with `member`"), "{error}");
-    let named = load(&GraphSpec::Dgcnn(GraphText { path, member })).unwrap();
+    let named = load(&GraphSpec::Dgcnn(GraphText { member, ..GraphText::new(path) })).unwrap();
     assert_eq!(named.fingerprint(), plain.fingerprint());
 }
 #[test]
@@ -420,6 +422,106 @@ proptest! {
         if let Ok(set) = result {
             prop_assert!(set.class_names().len() == 2);
             prop_assert_eq!(set.graphs().map(|g| g.nodes()).sum::<usize>(), set.nodes());
+        }
+    }
+}
+
+/// Graphs as a data set: features by hand, node counts by feature, and what cannot be asked for.
+#[test]
+fn graphs_are_records_of_a_data_set() {
+    let folder = Folder::new();
+    let set = || dgcnn(&folder.write("two.txt", TWO)).unwrap();
+    let features = |feature, most_degree| NodeFeatures { feature, most_degree };
+    // Two tags: they are what a node is known by.
+    let data = Dataset::from_graphs(set(), features(None, None)).unwrap();
+    let row = |data: &Dataset, i: usize| {
+        let mut row = vec![];
+        data.inputs.append_row(i, &mut row);
+        row
+    };
+    assert_eq!((data.len(), data.width(), data.classes), (2, 2, 2));
+    assert_eq!(data.labels, [1, 0]);
+    assert_eq!((row(&data, 0), row(&data, 1)), (vec![3.0, 1.0], vec![1.0, 2.0]));
+    assert_eq!(data.column_runs()[0].to_string(), "graph: graph, nodes of 2 features");
+    // Degrees 2, 2, 3, 1 and 1, 1, 0; no graph has more than 4 nodes.
+    let degree = Some(NodeFeature::Degree);
+    let data = Dataset::from_graphs(set(), features(degree, None)).unwrap();
+    assert_eq!(row(&data, 0), [0.0, 1.0, 2.0, 1.0]);
+    assert_eq!(row(&data, 1), [1.0, 2.0, 0.0, 0.0]);
+    let most = Dataset::from_graphs(set(), features(degree, Some(2))).unwrap();
+    assert_eq!(row(&most, 0), [0.0, 1.0, 3.0]);
+    let graphs = most.graphs().unwrap();
+    assert_eq!(graphs.node_features(0).collect::<Vec<_>>(), [2, 2, 2, 1]);
+    assert_eq!(graphs.node_features(2).count(), 0);
+    assert_ne!(most.fingerprint(), data.fingerprint());
+    for (wrong, says) in [
+        (
+            features(Some(NodeFeature::Tag), Some(3)),
+            "`most_degree` is 3 for tags, needs node_feature = \"degree\"",
+        ),
+        (features(degree, Some(0)), "`most_degree` is 0, needs a whole number from 1"),
+        (features(degree, Some(u32::MAX)), "`most_degree` is 4294967295, needs a whole number"),
+    ] {
+        let error = Dataset::from_graphs(set(), wrong).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+    // One tag says nothing; none cannot be asked for.
+    let path = folder.write("one", "2\n2 0\n0 1 1\n0 1 0\n1 1\n0 0\n");
+    let one = Dataset::from_graphs(dgcnn(&path).unwrap(), features(None, None)).unwrap();
+    assert_eq!(one.graphs().unwrap().feature(), NodeFeature::Degree);
+    for (name, text) in [
+        ("X/X_A.txt", "1,2\n2,1\n"),
+        ("X/X_graph_indicator.txt", "1\n1\n2\n"),
+        ("X/X_graph_labels.txt", "0\n1\n"),
+    ] {
+        folder.write(name, text);
+    }
+    let untagged = tudataset(&folder.0.path().join("X")).unwrap();
+    let tag = features(Some(NodeFeature::Tag), None);
+    let error = Dataset::from_graphs(untagged, tag).unwrap_err().to_string();
+    assert!(
+        error.contains("`node_feature` is \"tag\" of nodes without tags, needs \"degree\""),
+        "{error}"
+    );
+    // The more frequent class alone.
+    let three = folder.write("three", "3\n1 5\n0 0\n2 6\n0 1 1\n0 1 0\n1 5\n0 0\n");
+    let three = Dataset::from_graphs(dgcnn(&three).unwrap(), features(None, None)).unwrap();
+    let both = three.clone().most_frequent_classes(2).unwrap();
+    assert_eq!(both.graphs(), three.graphs());
+    assert!(three.most_frequent_classes(1).is_err());
+}
+
+proptest! {
+    /// Other edges on the same nodes: every list is the one the edges say, and the old edges give the old set.
+    #[test]
+    fn edges_are_replaced(nodes in 1_u32..9, picks in prop::collection::vec(any::<bool>(), 36)) {
+        let folder = Folder::new();
+        let set = dgcnn(&folder.write("two.txt", TWO)).unwrap();
+        let own = |g: graphs::Graph<'_>, out: &mut Vec<(u32, u32)>| {
+            for a in 0..g.nodes() as u32 {
+                out.extend(g.neighbours(a as usize).iter().filter(|b| **b > a).map(|b| (a, *b)));
+            }
+        };
+        prop_assert_eq!(&set.with_edges(own).unwrap(), &set);
+        let text = format!("2\n{nodes} 0\n{}1 1\n0 0\n", "0 0\n".repeat(nodes as usize));
+        let bare = dgcnn(&folder.write("bare", text)).unwrap();
+        let pairs = (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b)));
+        let edges: Vec<_> = pairs.zip(&picks).filter(|(_, p)| **p).map(|(e, _)| e).collect();
+        let made = bare.with_edges(|g, out| {
+            out.extend(edges.iter().filter(|_| g.nodes() == nodes as usize && g.label == 0));
+        });
+        // A second graph of as many nodes has another label.
+        let made = made.unwrap();
+        let lists = lists(&made);
+        for a in 0..nodes {
+            let right: Vec<u32> = (0..nodes)
+                .filter(|b| edges.contains(&(a, *b)) || edges.contains(&(*b, a)))
+                .collect();
+            prop_assert_eq!(&lists[0][a as usize], &right);
+        }
+        for wrong in [(0, 0), (1, 0), (0, nodes)] {
+            let refused = bare.with_edges(|_, out| out.push(wrong));
+            prop_assert!(refused.is_err());
         }
     }
 }

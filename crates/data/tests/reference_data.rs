@@ -206,7 +206,7 @@ fn digits_orl_and_lfw_have_their_shapes_and_classes() {
 }
 
 fn dgcnn(path: PathBuf) -> GraphSet {
-    graphs::load(&GraphSpec::Dgcnn(GraphText { path, member: None })).unwrap()
+    graphs::load(&GraphSpec::Dgcnn(GraphText::new(path))).unwrap()
 }
 /// Counts as published for the TUDataset collection, and edges as an independent count of the text gives them.
 #[test]

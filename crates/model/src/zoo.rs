@@ -297,6 +297,9 @@ pub fn mobilenet_v1<R: Rng + ?Sized>(
 /// Fewest nodes that [`dgcnn`] can keep: its second convolution spans five pairs.
 pub const LEAST_NODES: usize = 10;
 
+/// Most nodes that [`dgcnn`] is built for where nothing else is said: its hidden layer then has 8 million weights.
+pub const MOST_NODES: usize = 4096;
+
 /// DGCNN, without its dropout: graph convolutions of 32, 32, 32 and 1 channels, sort pooling to `nodes` nodes, a convolution over
 /// each node (16 channels), max pooling of pairs, a convolution over five (32 channels), one hidden layer of 128. For graphs whose nodes
 /// have one of `features` one-hot features.

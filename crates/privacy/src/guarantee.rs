@@ -154,4 +154,7 @@ pub enum Unit {
     /// So many pixels of one image, each with all its channels: two images are neighbours if at most so many pixels differ. Says
     /// nothing of images that differ in more.
     Pixels(u64),
+    /// One edge of one graph: two graphs are neighbours if they have the same nodes and differ in who is connected for one pair of
+    /// them. Says nothing of graphs that differ in more.
+    Edge,
 }

@@ -177,7 +177,9 @@ fn arm(
         Defence::Local { epsilon_per_feature } => {
             (None, None, Some(epsilon_per_feature), ArmKind::Local)
         }
-        Defence::Pixelization { .. } => (None, None, None, ArmKind::Local),
+        Defence::Pixelization { .. } | Defence::EdgeRandomizedResponse { .. } => {
+            (None, None, None, ArmKind::Local)
+        }
     };
     let accuracy = |f: fn(&Repeat) -> f64| {
         over_repeats(&repeats.iter().map(f).collect::<Vec<_>>(), confidence, 1.0).map_err(failed)
@@ -667,6 +669,25 @@ fn notes(study: &Study, dataset: &Dataset, core: Option<&Core>, arms: &[report::
                 .to_owned(),
         );
     }
+    if dataset.graphs().is_some() {
+        note(
+            Severity::Info,
+            None,
+            "Records are graphs. Their numbers of nodes are public in every arm: they choose how many nodes the network keeps."
+                .to_owned(),
+        );
+    }
+    for arm in &study.arms {
+        let Ok(Some(edges)) = arm.defence.edges() else { continue };
+        let Ok(expected) = edges.expect(dataset) else { continue };
+        let text = format!(
+            "Nodes, tags and classes are public, edges are not. The first guarantee is for a whole graph, the largest one with {} \
+             pairs of nodes; the one per edge holds only between graphs that differ in one edge. {}",
+            expected.most_pairs,
+            crate::plan::edges_line(&expected)
+        );
+        note(Severity::Info, Some(arm.setting.as_str()), text);
+    }
     if study.arms.iter().any(|a| a.defence.is_private()) && study.noise.sampler == Sampler::Float {
         note(
             Severity::Caution,
@@ -786,7 +807,7 @@ fn provenance(
         recipe(study, arm)?;
         let mechanism = match arm.defence {
             Defence::Central { .. } => "gaussian",
-            Defence::Local { .. } => "randomized-response",
+            Defence::Local { .. } | Defence::EdgeRandomizedResponse { .. } => "randomized-response",
             Defence::Pixelization { .. } => "laplace",
             Defence::NoDp | Defence::ClipOnly { .. } => continue,
         };
@@ -879,6 +900,9 @@ fn recipe_line(study: &Study, core: Option<&Core>, arm: &Arm) -> String {
             ", images averaged over cells of {cell} x {cell} with noise for {epsilon} nats between images that differ in \
              {neighbouring_pixels} pixels"
         )),
+        Defence::EdgeRandomizedResponse { epsilon } => {
+            line.push_str(&format!(", pairs of nodes randomized at {epsilon} nats each"));
+        }
     }
     line
 }

@@ -13,7 +13,7 @@ use dosimeter_attack::ATTACKS;
 use dosimeter_attack::membership::{ShadowModelSettings, WhiteBoxSettings};
 use dosimeter_data::graphs::GRAPHS;
 use dosimeter_data::{DatasetSpec, GraphSpec, SplitSpec};
-use dosimeter_model::Activation;
+use dosimeter_model::{Activation, zoo};
 use dosimeter_privacy::{Generator, NoiseSource, Sampler};
 use dosimeter_train::Architecture;
 use std::path::Path;
@@ -49,9 +49,10 @@ pub const FIELDS: &[Field] = fields! {
     }
     "target" {
         "core": "a table", Some("none"), "A frozen, public network in front: it turns each record into features, once, and `mlp` is trained on them. It gets no guarantee and needs none.";
-        "model": "\"mlp\", \"lenet\", \"small-cnn\", \"cnn\", \"alexnet\", \"vgg16\" or \"mobilenet-v1\"", Some("\"mlp\""), "The network; all but `mlp`, a perceptron, need images.";
+        "model": "\"mlp\", \"lenet\", \"small-cnn\", \"cnn\", \"alexnet\", \"vgg16\", \"mobilenet-v1\" or \"dgcnn\"", Some("\"mlp\""), "The network: `mlp`, a perceptron, reads tables and images, `dgcnn` graphs, all others images.";
         "hidden": "a list of whole numbers from 1 to 65536", Some("[128]"), "Units of each hidden layer of `mlp`, where `[]` is a linear model, or behind the convolutions of `vgg16`, where it is `[4096, 4096]` if left out.";
         "activation": "\"tanh\", \"relu\" or \"sigmoid\"", Some("\"tanh\""), "Between layers of `mlp`, `small-cnn` and `cnn`.";
+        "nodes": "a whole number from 10 to 4096", Some("as many as nine tenths of the graphs do not exceed"), "Nodes of a graph kept by the sort pooling of `dgcnn`; where there are fewer, zeros follow. Numbers of nodes count as public.";
         "optimizer": "\"adam\" or \"sgd\"", Some("\"adam\""), "Update rule.";
         "learning_rate": "a number above 0", None, "Step size.";
         "momentum": "a number from 0 to below 1", Some("0"), "Of SGD.";
@@ -79,7 +80,7 @@ pub const FIELDS: &[Field] = fields! {
         "no_dp": "an empty table", Some("none"), "The arm without DP, to override its training; added when absent.";
         "clip_only": "a table", Some("none"), "Clipping without noise.";
         "central": "a table", Some("none"), "DP training, one arm per noise multiplier; where arms of one noise multiplier differ in their clipping norm, labels name it: `central z=2 C=1`.";
-        "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon: `epsilons_per_feature` or `pixelization`.";
+        "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon: `epsilons_per_feature`, `pixelization` or `edge_randomized_response`.";
         "epochs": "a whole number from 1 to 1000000", Some("as the target"), "Override for these arms.";
         "learning_rate": "a number above 0", Some("as the target"), "Override for these arms.";
         "batch_size": "a whole number from 1 to the training-set size", Some("as the target"), "Override for these arms.";
@@ -95,6 +96,10 @@ pub const FIELDS: &[Field] = fields! {
     "arms.local" {
         "epsilons_per_feature": "a list of numbers above 0 and at most 1000", Some("none"), "Loss of one feature, nats; a record's loss is the sum over its features.";
         "pixelization": "a table", Some("none"), "Images averaged over square cells, with Laplace noise on each average (Fan 2018).";
+        "edge_randomized_response": "a table", Some("none"), "Every pair of nodes of a graph answers whether it is an edge, truly with probability `e^epsilon / (1 + e^epsilon)`; a node left alone gets one edge to any other.";
+    }
+    "arms.local.edge_randomized_response" {
+        "epsilons": "a list of numbers above 0 and at most 1000", None, "Loss of one pair of nodes, nats. The loss of a whole graph is larger: as many times as the largest graph has pairs, and the report leads with that. Numbers of nodes, tags and classes are public.";
     }
     "arms.local.pixelization" {
         "cell": "a whole number from 1 to 65536", None, "Side of a cell, pixels, at most the longer side of the images. Cells at the right and lower edge are smaller where it does not divide the side.";
@@ -301,8 +306,8 @@ fn core(file: &Path, section: &Section<'_>) -> Option<CoreSpec> {
 }
 
 fn architecture(section: &Section<'_>) -> Option<Architecture> {
-    const MODELS: [&str; 7] =
-        ["mlp", "lenet", "small-cnn", "cnn", "alexnet", "vgg16", "mobilenet-v1"];
+    const MODELS: [&str; 8] =
+        ["mlp", "lenet", "small-cnn", "cnn", "alexnet", "vgg16", "mobilenet-v1", "dgcnn"];
     let model = section.choice("model", &MODELS.map(|name| (name, name)), Some("mlp"));
     let usual = if model == Some("vgg16") { vec![4096, 4096] } else { vec![128] };
     let hidden = section.sizes("hidden", &(1..=65_536), Some(usual));
@@ -311,9 +316,17 @@ fn architecture(section: &Section<'_>) -> Option<Architecture> {
         &[("tanh", Activation::Tanh), ("relu", Activation::Relu), ("sigmoid", Activation::Sigmoid)],
         Some(Activation::Tanh),
     );
-    for (key, of) in
-        [("hidden", &["mlp", "vgg16"][..]), ("activation", &["mlp", "small-cnn", "cnn"])]
-    {
+    let nodes = if section.has("nodes") {
+        let (least, most) = (zoo::LEAST_NODES as u64, zoo::MOST_NODES as u64);
+        section.size("nodes", least..=most, None).map(Some)
+    } else {
+        Some(None)
+    };
+    for (key, of) in [
+        ("hidden", &["mlp", "vgg16"][..]),
+        ("activation", &["mlp", "small-cnn", "cnn"]),
+        ("nodes", &["dgcnn"]),
+    ] {
         if section.has(key) && model.is_some_and(|model| !of.contains(&model)) {
             let of: Vec<String> = of.iter().map(|model| format!("\"{model}\"")).collect();
             section.report(key, format!("belongs to model = {}", of.join(" or ")));
@@ -327,6 +340,7 @@ fn architecture(section: &Section<'_>) -> Option<Architecture> {
         "alexnet" => Architecture::Alexnet,
         "vgg16" => Architecture::Vgg16 { hidden },
         "mobilenet-v1" => Architecture::MobilenetV1,
+        "dgcnn" => Architecture::Dgcnn { nodes: nodes? },
         _ => Architecture::Mlp { hidden, activation },
     })
 }
@@ -469,11 +483,6 @@ fn limits(top: &Section<'_>, arms: Option<&[Arm]>, audit: Option<&Audit>) -> Opt
 fn dataset(file: &Path, top: &Section<'_>) -> Option<DatasetSpec> {
     if !top.has("dataset") {
         top.report("dataset", "missing; needs a table with `kind = \"...\"`".to_owned());
-        return None;
-    }
-    if is_of_graphs(top) {
-        let what = "holds graphs, which `data inspect` reads and no network trains on yet";
-        top.report("dataset", what.to_owned());
         return None;
     }
     let mut spec: DatasetSpec = top.deserialize("dataset", |_| Ok(()))?;

@@ -55,6 +55,11 @@ impl Core {
         dataset: &Dataset,
     ) -> Result<Self, String> {
         let wanted = graph.shape(dosimeter_model::Value::INPUT);
+        if dataset.graphs().is_some() || graph.reads_graphs() {
+            return Err(
+                "needs a core that reads numbers, and records of numbers, got graphs".to_owned()
+            );
+        }
         let (width, image) = (dataset.width(), dataset.shape());
         let reader = Reader::new(spec.preparation.clone(), width, image, wanted)?;
         let (records, outputs) = (dataset.len() as u64, graph.outputs() as u64);

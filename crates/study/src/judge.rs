@@ -51,7 +51,9 @@ pub(crate) fn proved(
             ],
         ),
         // The sum over features or cells needs no delta; composition with one is tighter.
-        Defence::Local { .. } | Defence::Pixelization { .. } => (
+        Defence::Local { .. }
+        | Defence::Pixelization { .. }
+        | Defence::EdgeRandomizedResponse { .. } => (
             Relation::Local,
             &[
                 ("basic", Relation::Local, zero),
@@ -87,23 +89,41 @@ pub(crate) fn proved(
     if let Some(pixelization) = defence.pixelization()? {
         found.push(between_few_pixels(&pixelization)?);
     }
+    if let Some(edges) = defence.edges()? {
+        found.push(EpsilonUpper {
+            caveats: vec![
+                "number of nodes, tags and class are public: only edges are protected".to_owned(),
+                "only between graphs that differ in one edge; any two graphs of so many nodes may be told apart as the \
+                 epsilon of the feature vector says, which is that of the largest graph"
+                    .to_owned(),
+            ],
+            ..by_basic(&edges.for_an_edge())?
+        });
+    }
     Ok(found)
 }
 
-/// What pixelization proves for images that differ in few pixels; never the headline, which is for whole images.
-fn between_few_pixels(pixelization: &Pixelization) -> Result<EpsilonUpper, Error> {
+/// The sum over the events of a local ledger.
+fn by_basic(ledger: &Ledger) -> Result<EpsilonUpper, Error> {
     let basic = ACCOUNTANTS.iter().find(|a| a.name() == "basic").ok_or(Error::ArtifactShape)?;
-    let ledger = pixelization
-        .between_neighbours()
-        .map_err(|source| Error::Train { task: "pixelization".to_owned(), source })?;
     let delta = Delta::new(0.0)?;
     Ok(EpsilonUpper {
         side: UpperSide::Upper,
-        value: basic.epsilon_upper(&ledger, Relation::Local, delta)?,
+        value: basic.epsilon_upper(ledger, Relation::Local, delta)?,
         delta: delta.get(),
         relation: Relation::Local,
         unit: ledger.unit(),
         accountant: basic.name().to_owned(),
+        caveats: Vec::new(),
+    })
+}
+
+/// What pixelization proves for images that differ in few pixels; never the headline, which is for whole images.
+fn between_few_pixels(pixelization: &Pixelization) -> Result<EpsilonUpper, Error> {
+    let ledger = pixelization
+        .between_neighbours()
+        .map_err(|source| Error::Train { task: "pixelization".to_owned(), source })?;
+    Ok(EpsilonUpper {
         caveats: vec![
             "the label is public: only the image is protected".to_owned(),
             format!(
@@ -112,6 +132,7 @@ fn between_few_pixels(pixelization: &Pixelization) -> Result<EpsilonUpper, Error
                 pixelization.neighbouring_pixels
             ),
         ],
+        ..by_basic(&ledger)?
     })
 }
 

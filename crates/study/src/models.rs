@@ -1,8 +1,10 @@
 //! Networks from elsewhere without a study: inspect, run on a data set, convert.
 use crate::preparation::Reader;
 use crate::{Error, Preparation, tables};
+use dosimeter_data::RecordId;
 use dosimeter_model::onnx::{self, Options};
 use dosimeter_model::{Activation, Graph, Layer, RECORD_BLOCK, Rows, Value, Workspace};
+use dosimeter_train::Batch;
 use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
@@ -215,12 +217,23 @@ pub fn run(
         },
     };
     let graph = &network.graph;
+    let graphs = dataset.graphs().is_some();
+    if graphs && preparation != &Preparation::default() {
+        return Err(failed("graphs have no numbers to subtract from or divide".to_owned()));
+    }
+    if graphs != graph.reads_graphs() {
+        let kind = |graphs: bool| if graphs { "graphs" } else { "numbers" };
+        let (needed, got) = (kind(graph.reads_graphs()), kind(graphs));
+        return Err(failed(format!("it takes {needed}, the data have {got}")));
+    }
     let wanted = graph.shape(Value::INPUT);
     let reader =
         Reader::new(preparation.clone(), dataset.width(), image, wanted).map_err(failed)?;
     let width = graph.inputs();
     let outputs = graph.outputs();
     let (mut workspace, mut values, mut row) = (Workspace::new(), Vec::new(), Vec::new());
+    let mut batch = Batch::default();
+    let refused = |source| Error::Train { task: "running a network".to_owned(), source };
     let mut right = 0_usize;
     let disk = |source| Error::Disk { path: path.to_owned(), source };
     if let Some(table) = &mut table {
@@ -229,12 +242,18 @@ pub fn run(
     for start in (0..dataset.len()).step_by(RECORD_BLOCK) {
         values.clear();
         let block = start..(start + RECORD_BLOCK).min(dataset.len());
-        for record in block.clone() {
+        for record in block.clone().filter(|_| !graphs) {
             row.clear();
             dataset.inputs.append_row(record, &mut row);
             reader.append(&row, &mut values);
         }
-        let rows = Rows::Dense { width, values: &values };
+        let rows = if graphs {
+            let records = block.clone().filter_map(|record| u32::try_from(record).ok());
+            batch.gather(&dataset, records.map(RecordId)).map_err(refused)?;
+            batch.rows().map_err(refused)?
+        } else {
+            Rows::Dense { width, values: &values }
+        };
         let given = graph.forward(&rows, &mut workspace)?;
         for (record, outputs) in block.zip(given.chunks_exact(outputs)) {
             let class = dataset.labels[record] as usize;

@@ -5,6 +5,7 @@ use crate::study::Study;
 use dosimeter_data::{Dataset, Seed};
 use dosimeter_model::Activation;
 use dosimeter_train::Architecture;
+use dosimeter_train::local::ExpectedEdges;
 
 /// Sizes of the network that a study trains on a data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,28 +27,41 @@ impl Network {
         let width = core.map_or(dataset.width(), Core::width) as u64;
         let none = Self { parameters: 0, multiplications: 0, last_width: width };
         let architecture = match &study.target.architecture {
-            Architecture::Mlp { hidden, .. } => return Ok(none.dense(hidden, dataset.classes)),
+            Architecture::Mlp { hidden, .. } if dataset.graphs().is_none() => {
+                return Ok(none.dense(hidden, dataset.classes));
+            }
             // One class alone behind the convolutions, taken off again below.
             Architecture::Vgg16 { .. } => Architecture::Vgg16 { hidden: Vec::new() },
             other => other.clone(),
         };
-        let Some(image) = dataset.shape() else {
-            let what = format!("needs images, got a table of {} inputs", dataset.width());
-            return Err(study.problem("target.model", what));
+        let records = match (dataset.shape(), dataset.graphs(), &architecture) {
+            (_, Some(_), Architecture::Dgcnn { .. }) => "such graphs".to_owned(),
+            (_, Some(_), _) => {
+                return Err(study.problem("target.model", "needs \"dgcnn\" for graphs".to_owned()));
+            }
+            (_, None, Architecture::Dgcnn { .. }) => {
+                let what = "\"dgcnn\" needs graphs, got a table or images".to_owned();
+                return Err(study.problem("target.model", what));
+            }
+            (Some([channels, height, width]), ..) => {
+                format!("images of {channels} x {height} x {width}")
+            }
+            (None, ..) => {
+                let what = format!("needs images, got a table of {} inputs", dataset.width());
+                return Err(study.problem("target.model", what));
+            }
         };
-        let [channels, height, width] = image;
         let cut = matches!(architecture, Architecture::Vgg16 { .. });
         let classes = if cut { 1 } else { dataset.classes };
         let mut unused = Seed::root(0).rng();
-        let graph = architecture.build(&image, classes, &mut unused).map_err(|error| {
-            let what = format!("cannot take images of {channels} x {height} x {width}: {error}");
-            study.problem("target.model", what)
+        let graph = architecture.build(dataset, classes, &mut unused).map_err(|error| {
+            study.problem("target.model", format!("cannot take {records}: {error}"))
         })?;
         let last = graph.last_linear().map(|i| graph.nodes()[i].inputs[0]);
         let last = last.map(|read| graph.shape(read).iter().product::<usize>() as u64);
         let built = Self {
             parameters: graph.parameters().len() as u64,
-            multiplications: graph.multiplications(),
+            multiplications: graph.multiplications() + graph_convolutions(dataset),
             last_width: last.unwrap_or(none.last_width),
         };
         let Architecture::Vgg16 { hidden } = &study.target.architecture else { return Ok(built) };
@@ -69,6 +83,22 @@ impl Network {
         }
         self
     }
+}
+
+/// Additions over neighbours and multiplications over nodes of an average graph, for the four convolutions of DGCNN.
+fn graph_convolutions(dataset: &Dataset) -> u64 {
+    let Some(graphs) = dataset.graphs() else { return 0 };
+    let set = graphs.set();
+    let (nodes, neighbours) = (set.nodes() as u64, 2 * set.edges() as u64);
+    ((nodes + neighbours) * CHANNELS + nodes * 33 * 32 * 2) / (set.len().max(1) as u64)
+}
+/// Channels of those four, whose sums over neighbours grow with the edges.
+const CHANNELS: u64 = 3 * 32 + 1;
+
+/// How much dearer an average graph becomes where randomized response changes the number of edges.
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
+pub(crate) fn more_multiplications(dataset: &Dataset, expected: &ExpectedEdges) -> f64 {
+    2.0 * (expected.after - expected.before as f64) * CHANNELS as f64 / dataset.len().max(1) as f64
 }
 
 /// `hidden 128 tanh`, `small-cnn tanh`, `vgg16 hidden none`.
@@ -93,5 +123,9 @@ pub(crate) fn line(architecture: &Architecture) -> String {
         Architecture::Alexnet => "alexnet".to_owned(),
         Architecture::Vgg16 { hidden: widths } => format!("vgg16 {}", hidden(widths)),
         Architecture::MobilenetV1 => "mobilenet-v1".to_owned(),
+        Architecture::Dgcnn { nodes: Some(nodes) } => format!("dgcnn keeping {nodes} nodes"),
+        Architecture::Dgcnn { nodes: None } => {
+            "dgcnn keeping the nodes of nine tenths of the graphs".to_owned()
+        }
     }
 }

@@ -1,12 +1,13 @@
 //! What a study will compute: tasks named by the hash of everything that decides their result.
 use crate::Error;
 use crate::frozen_core::Core;
-use crate::network::Network;
+use crate::network::{Network, more_multiplications};
 use crate::store::TaskId;
 use crate::study::{Arm, CoreSpec, Defence, MembershipRule, Study, Target};
 use dosimeter_attack::{ATTACKS, Access};
 use dosimeter_data::{Dataset, SplitSpec};
 use dosimeter_privacy::NoiseSource;
+use dosimeter_train::local::ExpectedEdges;
 use serde::Serialize;
 
 /// A kind of task.
@@ -133,6 +134,9 @@ pub struct Plan {
     pub kernel: String,
     /// Labels of the arms.
     pub arms: Vec<String>,
+    /// What randomized response does to the edges of graphs: arm and words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<(String, String)>,
     /// Whether attackers look into the target.
     pub access: Access,
     /// Run the frozen core on the records as they are, for every group.
@@ -372,10 +376,35 @@ pub fn plan(
         data_fingerprint: fingerprint,
         kernel: kernel.to_owned(),
         arms: study.arms.iter().map(|a| a.setting.clone()).collect(),
+        edges: edges(study, dataset)?,
         access,
         features,
         groups,
     })
+}
+
+/// What to expect of the arms that randomize edges.
+fn edges(study: &Study, dataset: &Dataset) -> Result<Vec<(String, String)>, Error> {
+    let mut found = Vec::new();
+    for arm in &study.arms {
+        let Some(edges) = arm.defence.edges()? else { continue };
+        let expected = edges
+            .expect(dataset)
+            .map_err(|error| study.problem("arms", format!("`{}`: {error}", arm.setting)))?;
+        found.push((arm.setting.clone(), edges_line(&expected)));
+    }
+    Ok(found)
+}
+/// Edges and their density before and after.
+pub(crate) fn edges_line(expected: &ExpectedEdges) -> String {
+    let [before, after] = expected.densities();
+    format!(
+        "Edges are {} before and about {:.0} after, {:.2} % and {:.2} % of all pairs of nodes.",
+        expected.before,
+        expected.after,
+        100.0 * before,
+        100.0 * after
+    )
 }
 
 /// Settings of an attack as they enter its id.
@@ -392,6 +421,7 @@ fn settings_of(study: &Study, attack: &str) -> Result<serde_json::Value, Error> 
 /// A rough model of run time: multiply-adds over the machine's rate. An estimate, and shown as one.
 struct Cost<'a> {
     study: &'a Study,
+    dataset: &'a Dataset,
     parameters: f64,
     multiplications: f64,
     candidates: f64,
@@ -404,9 +434,10 @@ struct Cost<'a> {
 }
 #[expect(clippy::cast_precision_loss, reason = "an estimate")]
 impl<'a> Cost<'a> {
-    fn new(study: &'a Study, dataset: &Dataset, network: Network, rate: Rate) -> Self {
+    fn new(study: &'a Study, dataset: &'a Dataset, network: Network, rate: Rate) -> Self {
         Self {
             study,
+            dataset,
             parameters: network.parameters as f64,
             multiplications: network.multiplications as f64,
             candidates: 2.0 * study.split.train as f64,
@@ -424,7 +455,12 @@ impl<'a> Cost<'a> {
             Defence::Central { .. } => NOISY_STEP,
             _ => PLAIN_STEP,
         };
-        let epoch = self.epoch(self.candidates / 2.0, arm.batch_size as f64, per_step);
+        let records = self.candidates / 2.0;
+        let edges = arm.defence.edges().ok().flatten();
+        let expected = edges.and_then(|edges| edges.expect(self.dataset).ok());
+        let more = expected.map_or(0.0, |e| more_multiplications(self.dataset, &e));
+        let epoch = self.epoch(records, arm.batch_size as f64, per_step);
+        let epoch = (records * 3.0).mul_add(more, epoch);
         arm.epochs as f64 * epoch / self.rate
     }
     fn epoch(&self, records: f64, batch_size: f64, per_step: f64) -> f64 {

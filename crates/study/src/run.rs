@@ -15,7 +15,7 @@ use dosimeter_attack::query::query;
 use dosimeter_attack::{Access, ModelFacts, ModelSignals, Shadow, View, configured};
 use dosimeter_data::{Dataset, Membership, RecordId, Seed, Split};
 use dosimeter_model::Graph;
-use dosimeter_privacy::{Epsilon, Ledger, NoiseMultiplier, NoiseRng};
+use dosimeter_privacy::{Epsilon, Ledger, NoiseMultiplier, NoiseRng, OutOfRange};
 use dosimeter_train::{self as train, Recipe};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -153,9 +153,10 @@ pub(crate) fn recipe(study: &Study, arm: &Arm) -> Result<Recipe, Error> {
             restore_best: true,
         }),
         arm: match arm.defence {
-            Defence::NoDp | Defence::Local { .. } | Defence::Pixelization { .. } => {
-                train::Arm::NoDp
-            }
+            Defence::NoDp
+            | Defence::Local { .. }
+            | Defence::Pixelization { .. }
+            | Defence::EdgeRandomizedResponse { .. } => train::Arm::NoDp,
             Defence::ClipOnly { clipping_norm } => train::Arm::ClipOnly { clipping_norm },
             Defence::Central { clipping_norm, noise_multiplier } => {
                 let noise_multiplier = NoiseMultiplier::new(noise_multiplier)?;
@@ -575,9 +576,14 @@ pub(crate) fn randomize(
             train::local::randomize(dataset, epsilon, &mut rng)
         }
         defence => {
-            let found = defence.pixelization().map_err(|e| Fault::Study(e.into()))?;
-            let Some(pixelization) = found else { return Ok(None) };
-            pixelization.randomize(dataset, &mut rng)
+            let failed = |e: OutOfRange| Fault::Study(e.into());
+            let pixels = defence.pixelization().map_err(failed)?;
+            let edges = defence.edges().map_err(failed)?;
+            match (pixels, edges) {
+                (Some(pixelization), _) => pixelization.randomize(dataset, &mut rng),
+                (None, Some(edges)) => edges.randomize(dataset, &mut rng),
+                (None, None) => return Ok(None),
+            }
         }
     }
     .map(Some)

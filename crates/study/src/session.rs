@@ -5,7 +5,7 @@ use crate::plan::{Plan, Rate, plan};
 use crate::report::{self, Report, Timings};
 use crate::run::{self, Speed, Watch};
 use crate::store::Store;
-use crate::study::{Defence, Study};
+use crate::study::{Arm, Defence, Study};
 use crate::{Error, assemble, file, sizes};
 use dosimeter_data::{Dataset, RecordId, Seed, datasets};
 use dosimeter_model::kernels;
@@ -225,6 +225,7 @@ fn check_size(study: &Study, dataset: &Dataset, network: Network) -> Result<(), 
         refuse("attacks.white_box.filters", parameters, inputs)?;
     }
     check_pixelization(study, dataset)?;
+    check_local(study, dataset)?;
     check_noise(study, network.parameters)
 }
 
@@ -237,6 +238,18 @@ fn check_pixelization(study: &Study, dataset: &Dataset) -> Result<(), Error> {
             .map_err(|error| study.problem("arms", format!("`{}`: {error}", arm.setting)))?;
     }
     Ok(())
+}
+
+/// Graphs have no features to randomize one by one.
+fn check_local(study: &Study, dataset: &Dataset) -> Result<(), Error> {
+    let of_features = |arm: &&Arm| matches!(arm.defence, Defence::Local { .. });
+    match study.arms.iter().find(of_features) {
+        Some(arm) if dataset.graphs().is_some() => {
+            let what = "graphs are randomized by their edges: `edge_randomized_response`";
+            Err(study.problem("arms", format!("`{}`: {what}", arm.setting)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// On the grid of the exact sampler, noise and rounding together must stay below 2^30 steps.

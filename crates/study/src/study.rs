@@ -6,7 +6,7 @@ use dosimeter_attack::Settings as AttackSettings;
 use dosimeter_data::{DatasetSpec, SplitSpec};
 use dosimeter_privacy::{Epsilon, NoiseSource, OutOfRange};
 use dosimeter_train::Architecture;
-use dosimeter_train::local::Pixelization;
+use dosimeter_train::local::{EdgeRandomizedResponse, Pixelization};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -189,6 +189,11 @@ pub enum Defence {
         /// Loss between two such images, nats.
         epsilon: f64,
     },
+    /// Who is connected to whom randomized in every graph before training.
+    EdgeRandomizedResponse {
+        /// Loss of one pair of nodes, nats.
+        epsilon: f64,
+    },
 }
 impl Defence {
     /// Whether any guarantee comes with it.
@@ -199,7 +204,10 @@ impl Defence {
     /// Whether records are randomized before training.
     #[must_use]
     pub const fn is_local(self) -> bool {
-        matches!(self, Self::Local { .. } | Self::Pixelization { .. })
+        matches!(
+            self,
+            Self::Local { .. } | Self::Pixelization { .. } | Self::EdgeRandomizedResponse { .. }
+        )
     }
     /// Its pixelization, if it is one.
     ///
@@ -211,6 +219,14 @@ impl Defence {
         };
         let epsilon = Epsilon::new(epsilon)?;
         Ok(Some(Pixelization { cell, neighbouring_pixels, epsilon }))
+    }
+    /// Its randomized response on edges, if it is one.
+    ///
+    /// # Errors
+    /// If epsilon is none.
+    pub(crate) fn edges(self) -> Result<Option<EdgeRandomizedResponse>, OutOfRange> {
+        let Self::EdgeRandomizedResponse { epsilon } = self else { return Ok(None) };
+        Ok(Some(EdgeRandomizedResponse { epsilon: Epsilon::new(epsilon)? }))
     }
 }
 

@@ -153,6 +153,10 @@ fn through(
         let what = format!("{place}: cells of {cell} x {cell} at {} nats", plain(epsilon));
         walk.step("randomize locally", what, None);
     }
+    if let Defence::EdgeRandomizedResponse { epsilon } = arm.defence {
+        let what = format!("{place}: each pair of nodes at {} nats", plain(epsilon));
+        walk.step("randomize locally", what, None);
+    }
     if let Some(task) = group.features.as_ref().or(session.plan.features.as_ref()) {
         let read = if group.features.is_some() { "as it was randomized" } else { "as it is" };
         let features = session.core.as_ref().map_or(0, crate::Core::width);
@@ -235,6 +239,10 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
             Defence::Local { epsilon_per_feature } => {
                 let what =
                     format!("{place}: each feature once, at {} nats", plain(epsilon_per_feature));
+                walk.step("release", what, ledger);
+            }
+            Defence::EdgeRandomizedResponse { epsilon } => {
+                let what = format!("{place}: each pair of nodes once, at {} nats", plain(epsilon));
                 walk.step("release", what, ledger);
             }
             Defence::Pixelization { cell, neighbouring_pixels, epsilon } => {

@@ -15,6 +15,14 @@ pub enum Error {
         /// What was given.
         got: f64,
     },
+    /// An architecture for other records than the data set has.
+    #[error("the network takes {needed}, the data set has {got}")]
+    Records {
+        /// What the architecture takes.
+        needed: &'static str,
+        /// What there is.
+        got: &'static str,
+    },
     /// Nothing to train on.
     #[error("training needs at least one record")]
     NoRecords,

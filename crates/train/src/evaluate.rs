@@ -48,7 +48,7 @@ pub(crate) fn evaluate_with(
     let (mut correct, mut loss) = (0, 0.0);
     for part in records.chunks(RECORD_BLOCK) {
         batch.gather(dataset, part.iter().copied())?;
-        let logits = graph.forward(&batch.rows(), workspace)?;
+        let logits = graph.forward(&batch.rows()?, workspace)?;
         for (row, class) in logits.chunks_exact(graph.outputs()).zip(batch.labels()) {
             let (hit, nats) = judge(row, *class as usize);
             correct += usize::from(hit);

@@ -1,6 +1,8 @@
 //! Local differential privacy: each record's features are randomized before anything else sees them.
+mod edges;
 mod pixelization;
 
+pub use edges::{EdgeRandomizedResponse, ExpectedEdges};
 pub use pixelization::{NoisyMean, Pixelization};
 
 use crate::Error;
@@ -100,6 +102,8 @@ struct Plan<'a> {
     laplace: Option<Laplace>,
 }
 
+/// What to do instead of randomizing the features of graphs.
+const BY_EDGES: &str = "graphs are randomized by their edges: `edge_randomized_response`";
 /// Numbers lie in `[0, 1]`; moved by this they are bounded by it.
 const HALF_RANGE: f64 = 0.5;
 
@@ -129,6 +133,9 @@ impl<'a> Plan<'a> {
                 ColumnKind::Real { .. } => plan.numbers.push(first),
                 ColumnKind::Image { .. } => {
                     plan.numbers.extend(first..first + column.kind.inputs());
+                }
+                ColumnKind::Graph { .. } => {
+                    return wrong(BY_EDGES);
                 }
                 _ => return wrong("it has no local randomizer"),
             }

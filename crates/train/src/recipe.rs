@@ -1,5 +1,6 @@
 //! How a model is trained. Everything that changes a number is here or in the seed; [`crate::Speed`] changes none.
 use crate::Error;
+use dosimeter_data::{Dataset, Inputs};
 use dosimeter_model::{Activation, Graph, zoo};
 use dosimeter_privacy::NoiseMultiplier;
 use rand_core::Rng;
@@ -37,22 +38,39 @@ pub enum Architecture {
     },
     /// [`zoo::mobilenet_v1`].
     MobilenetV1,
+    /// [`zoo::dgcnn`].
+    Dgcnn {
+        /// Nodes kept by sort pooling, at least [`zoo::LEAST_NODES`]. Absent: as many as nine tenths of all graphs of the data set do
+        /// not exceed, within [`zoo::LEAST_NODES`] and [`zoo::MOST_NODES`]; numbers of nodes count as public.
+        #[serde(default)]
+        nodes: Option<usize>,
+    },
 }
 impl Architecture {
-    /// The network for records of `shape` (`[numbers]`, or `[channels, height, width]`), which all but a perceptron need to
-    /// be images.
+    /// The network for the records of a data set, which all but a perceptron need to be images, or graphs.
     ///
     /// # Errors
-    /// [`Error::Model`] if the images are too small, or no images.
+    /// [`Error::Records`] for graphs where numbers are needed, or the other way round; [`Error::Model`] if images are too small, or no
+    /// images.
     pub fn build<R: Rng + ?Sized>(
         &self,
-        shape: &[usize],
+        dataset: &Dataset,
         classes: usize,
         rng: &mut R,
     ) -> Result<Graph, Error> {
+        let (image, table) = (dataset.shape(), [dataset.width()]);
+        let shape = image.as_ref().map_or(table.as_slice(), |image| image.as_slice());
+        let (numbers, graphs) = ("numbers", "graphs");
+        match (matches!(self, Self::Dgcnn { .. }), &dataset.inputs) {
+            (false, Inputs::Graphs(_)) => {
+                return Err(Error::Records { needed: numbers, got: graphs });
+            }
+            (true, Inputs::Graphs(_)) | (false, _) => {}
+            (true, _) => return Err(Error::Records { needed: graphs, got: numbers }),
+        }
         Ok(match self {
             Self::Mlp { hidden, activation } => {
-                zoo::mlp(shape.iter().product(), hidden, classes, *activation, rng)?
+                zoo::mlp(dataset.width(), hidden, classes, *activation, rng)?
             }
             Self::Lenet => zoo::lenet(shape, classes, rng)?,
             Self::SmallCnn { activation } => zoo::small_cnn(shape, classes, *activation, rng)?,
@@ -60,6 +78,14 @@ impl Architecture {
             Self::Alexnet => zoo::alexnet(shape, classes, rng)?,
             Self::Vgg16 { hidden } => zoo::vgg16(shape, hidden, classes, rng)?,
             Self::MobilenetV1 => zoo::mobilenet_v1(shape, classes, rng)?,
+            Self::Dgcnn { nodes } => {
+                let usual = || dataset.graphs().map(|g| g.set().sizes()[0].ninety);
+                let nodes = nodes
+                    .or_else(|| usual().map(|n| n.min(zoo::MOST_NODES)))
+                    .unwrap_or_default()
+                    .max(zoo::LEAST_NODES);
+                zoo::dgcnn(dataset.width(), nodes, classes, rng)?
+            }
         })
     }
     fn hidden(&self) -> &[usize] {
@@ -217,6 +243,10 @@ impl Recipe {
         let counted = |what, n: usize| in_range(what, "at least 1", n as f64, n >= 1);
         for width in self.architecture.hidden() {
             counted("hidden width", *width)?;
+        }
+        if let Architecture::Dgcnn { nodes: Some(nodes) } = self.architecture {
+            let needed = "at least 10";
+            in_range("nodes kept", needed, nodes as f64, nodes >= zoo::LEAST_NODES)?;
         }
         if let Some(Activation::LeakyRelu { slope }) = self.architecture.activation() {
             positive("slope", f64::from(slope))?;

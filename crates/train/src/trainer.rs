@@ -149,9 +149,7 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
     training.check()?;
     let Training { recipe, dataset, seed, .. } = *training;
     let mut weights = seed.child("initial weights").rng();
-    let (image, table) = (dataset.shape(), [dataset.width()]);
-    let shape = image.as_ref().map_or(table.as_slice(), |image| image.as_slice());
-    let graph = recipe.architecture.build(shape, dataset.classes, &mut weights)?;
+    let graph = recipe.architecture.build(dataset, dataset.classes, &mut weights)?;
     let mut updates = training.updates(&graph)?;
     let parameters = graph.parameters().len();
     let mut run = Run {

@@ -177,7 +177,7 @@ fn clipping_only_divides_poisson_batches_by_the_expected_size() {
         let mut batch = Batch::default();
         batch.gather(&dataset, drawn.indices().iter().map(|i| records[*i as usize])).unwrap();
         let examples = Examples {
-            rows: batch.rows(),
+            rows: batch.rows().unwrap(),
             targets: Targets::Classes(batch.labels()),
             loss: Loss::CrossEntropy,
         };

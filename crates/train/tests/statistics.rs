@@ -179,7 +179,9 @@ fn images_of_bytes_are_trained_on_and_randomized_as_the_numbers_they_stand_for()
         batch.gather(dataset, [RecordId(1), RecordId(0)]).unwrap();
     }
     assert_eq!(batches[0].rows(), batches[1].rows());
-    let Rows::Dense { width: 12, values: gathered } = batches[1].rows() else { panic!("dense") };
+    let Rows::Dense { width: 12, values: gathered } = batches[1].rows().unwrap() else {
+        panic!("dense")
+    };
     assert_eq!(gathered, [&values[12..], &values[..12]].concat());
     let randomize = |dataset| {
         let epsilon = Epsilon::new(1.0).unwrap();

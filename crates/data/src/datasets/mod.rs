@@ -1,6 +1,7 @@
 //! Loaders and generators, one file each.
 //!
 //! A new one is its file in this folder, its `mod` line and its variant of [`DatasetSpec`], and its line in [`DATASETS`].
+use crate::graphs::{self, GraphFiles, GraphSpec, GraphText, NodeFeatures};
 use crate::{Column, Dataset, Error, Inputs, Seed};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,10 @@ pub enum DatasetSpec {
     NpzImages(NpzImages),
     /// A folder of images per class.
     ImageFolder(ImageFolder),
+    /// Graphs in the text form of the TUDataset collection.
+    Tudataset(GraphFiles),
+    /// Graphs in the text form of DGCNN.
+    Dgcnn(GraphText),
 }
 
 /// A benchmark file of bits with one class per record.
@@ -206,6 +211,8 @@ impl DatasetSpec {
             Self::Cifar(_) => "cifar",
             Self::NpzImages(_) => "npz-images",
             Self::ImageFolder(_) => "image-folder",
+            Self::Tudataset(_) => "tudataset",
+            Self::Dgcnn(_) => "dgcnn",
         }
     }
     /// The file to read, if any; relative ones are relative to the current folder (a study resolves them against its own).
@@ -222,6 +229,8 @@ impl DatasetSpec {
             Self::Cifar(file) => Some(&file.path),
             Self::NpzImages(file) => Some(&file.path),
             Self::ImageFolder(folder) => Some(&folder.path),
+            Self::Tudataset(files) => Some(&files.path),
+            Self::Dgcnn(text) => Some(&text.path),
         }
     }
     /// What the file calls the label column; `label` where no column is named so.
@@ -247,6 +256,8 @@ impl DatasetSpec {
             Self::Cifar(file) => Some(&mut file.path),
             Self::NpzImages(file) => Some(&mut file.path),
             Self::ImageFolder(folder) => Some(&mut folder.path),
+            Self::Tudataset(files) => Some(&mut files.path),
+            Self::Dgcnn(text) => Some(&mut text.path),
         }
     }
 }
@@ -259,7 +270,10 @@ pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
     if let Some(path) = spec.path() {
         let takes_a_folder = matches!(
             spec,
-            DatasetSpec::Texas(_) | DatasetSpec::Cifar(_) | DatasetSpec::ImageFolder(_)
+            DatasetSpec::Texas(_)
+                | DatasetSpec::Cifar(_)
+                | DatasetSpec::ImageFolder(_)
+                | DatasetSpec::Tudataset(_)
         );
         let have = match path {
             path if path.as_os_str().is_empty() => Some("empty".to_owned()),
@@ -289,6 +303,16 @@ pub fn load(spec: &DatasetSpec, seed: Seed) -> Result<Dataset, Error> {
         DatasetSpec::Cifar(images) => cifar::load(images),
         DatasetSpec::NpzImages(images) => npz_images::load(images),
         DatasetSpec::ImageFolder(folder) => image_folder::load(folder),
+        DatasetSpec::Tudataset(files) => {
+            let features =
+                NodeFeatures { feature: files.node_feature, most_degree: files.most_degree };
+            Dataset::from_graphs(graphs::load(&GraphSpec::Tudataset(files.clone()))?, features)
+        }
+        DatasetSpec::Dgcnn(text) => {
+            let features =
+                NodeFeatures { feature: text.node_feature, most_degree: text.most_degree };
+            Dataset::from_graphs(graphs::load(&GraphSpec::Dgcnn(text.clone()))?, features)
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Most entries of neighbour lists held (4 bytes each): 4 GiB. COLLAB has 25 million.
 const NEIGHBOUR_LIMIT: u64 = 1 << 30;
 /// Most nodes of all graphs.
-const NODE_LIMIT: u64 = 1 << 28;
+const NODE_LIMIT: u64 = super::MOST_NODES as u64;
 /// Most numbers of all nodes (4 bytes each): 4 GiB.
 const ATTRIBUTE_LIMIT: u64 = 1 << 30;
 

@@ -1,17 +1,20 @@
 //! Labelled graphs in memory: another kind of record than a row of a table.
 //!
 //! A loader is its file in this folder, its `mod` line and its variant of [`GraphSpec`], and its line in [`GRAPHS`].
-use crate::Error;
 use crate::datasets::DatasetKind;
 use crate::split::Labelled;
+use crate::{Error, GraphProblem};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::PathBuf;
 
 mod builder;
 mod dgcnn;
+mod records;
 mod text;
 mod tudataset;
+
+pub use records::{GraphRecords, HIGHEST_MOST_DEGREE, MOST_DEGREE, NodeFeature, NodeFeatures};
 
 /// Undirected graphs, each with a class. Graph `i` is [`RecordId`](crate::RecordId)`(i)` for ever; its nodes are numbered from 0.
 ///
@@ -67,6 +70,12 @@ impl<'a> Graph<'a> {
     pub fn edges(&self) -> usize {
         (self.first_neighbour[self.nodes()] - self.first_neighbour[0]) / 2
     }
+    /// The lists of all nodes, one behind the other, and the length of each list.
+    pub fn lists(&self) -> (&'a [u32], impl Iterator<Item = usize> + 'a) {
+        let (first, last) = (self.first_neighbour[0], self.first_neighbour[self.nodes()]);
+        let lengths = self.first_neighbour.windows(2).map(|ends| ends[1] - ends[0]);
+        (&self.neighbours[first..last], lengths)
+    }
     /// Neighbours of a node below [`Self::nodes`], ascending.
     ///
     /// # Panics
@@ -76,6 +85,9 @@ impl<'a> Graph<'a> {
         &self.neighbours[self.first_neighbour[node]..self.first_neighbour[node + 1]]
     }
 }
+
+/// Most nodes of all graphs.
+const MOST_NODES: usize = 1 << 28;
 
 impl GraphSet {
     /// Number of graphs.
@@ -154,6 +166,125 @@ impl GraphSet {
     pub fn sizes(&self) -> [Quantiles; 2] {
         let nodes = self.graphs().map(|graph| graph.nodes());
         [Quantiles::of(nodes), Quantiles::of(self.graphs().map(|graph| graph.edges()))]
+    }
+    /// These graphs alone, in this order.
+    pub(crate) fn of_graphs(&self, chosen: &[usize]) -> Self {
+        let mut set = Self {
+            name: self.name.clone(),
+            first_node: vec![0],
+            first_neighbour: vec![0],
+            neighbours: Vec::new(),
+            tags: Vec::new(),
+            tag_names: self.tag_names.clone(),
+            attributes: Vec::new(),
+            attribute_width: self.attribute_width,
+            labels: Vec::new(),
+            class_names: self.class_names.clone(),
+            dropped: self.dropped,
+        };
+        for graph in chosen.iter().filter_map(|i| self.graph(*i)) {
+            let (neighbours, lengths) = graph.lists();
+            let mut end = set.neighbours.len();
+            set.first_neighbour.extend(lengths.map(|length| {
+                end += length;
+                end
+            }));
+            set.neighbours.extend_from_slice(neighbours);
+            set.tags.extend_from_slice(graph.tags);
+            set.attributes.extend_from_slice(graph.attributes);
+            set.labels.push(graph.label);
+            set.first_node.push(set.first_neighbour.len() - 1);
+        }
+        set
+    }
+    /// Graphs of so many nodes each, without tags and edges, to which [`Self::with_edges`] gives some.
+    ///
+    /// # Errors
+    /// [`Error::Inconsistent`] if a graph has no node, there is not one label for each, or one is no class.
+    pub fn without_edges(
+        name: &str,
+        nodes: &[usize],
+        labels: Vec<u32>,
+        class_names: Vec<String>,
+    ) -> Result<Self, Error> {
+        let wrong = |what, needs: usize, have: usize| {
+            Err(Error::Inconsistent { what, needs: needs as u64, have: have as u64 })
+        };
+        if labels.len() != nodes.len() {
+            return wrong("labels", nodes.len(), labels.len());
+        }
+        if let Some(label) = labels.iter().find(|label| **label as usize >= class_names.len()) {
+            return wrong("label (needs a class)", class_names.len(), *label as usize);
+        }
+        let mut first_node = vec![0];
+        for &nodes in nodes {
+            let end = first_node.last().copied().unwrap_or(0);
+            match usize::checked_add(end, nodes).filter(|end| *end <= MOST_NODES && nodes > 0) {
+                Some(end) => first_node.push(end),
+                None => return wrong("nodes (1 to 2^28 in all)", 1, nodes),
+            }
+        }
+        let all = first_node.last().copied().unwrap_or(0);
+        Ok(Self {
+            name: name.to_owned(),
+            first_node,
+            first_neighbour: vec![0; all + 1],
+            neighbours: Vec::new(),
+            tags: Vec::new(),
+            tag_names: Vec::new(),
+            attributes: Vec::new(),
+            attribute_width: 0,
+            labels,
+            class_names,
+            dropped: Dropped::default(),
+        })
+    }
+    /// The same nodes, tags and classes with other edges: for each graph a list `(a, b)` with `a < b`, ascending, none twice.
+    ///
+    /// # Errors
+    /// [`Error::Graph`] if an edge is not so or joins no two nodes of its graph, naming the graph.
+    pub fn with_edges(
+        &self,
+        mut edges: impl FnMut(Graph<'_>, &mut Vec<(u32, u32)>),
+    ) -> Result<Self, Error> {
+        let mut set = self.clone();
+        set.first_neighbour.truncate(1);
+        set.neighbours.clear();
+        let (mut list, mut fill) = (Vec::new(), Vec::new());
+        for (i, graph) in self.graphs().enumerate() {
+            list.clear();
+            edges(graph, &mut list);
+            let nodes = graph.nodes();
+            let fits = |&(a, b): &(u32, u32)| a < b && (b as usize) < nodes;
+            if !list.iter().all(fits) || !list.windows(2).all(|pair| pair[0] < pair[1]) {
+                let (file, graph) = (self.name.clone().into(), i as u64 + 1);
+                let problem = GraphProblem::Neighbour { nodes: nodes as u64 };
+                return Err(Error::Graph { file, row: 0, graph, problem });
+            }
+            // Where the next neighbour of each node goes: edges in order give each list in order.
+            fill.clear();
+            fill.resize(nodes + 1, 0);
+            for &(a, b) in &list {
+                fill[a as usize + 1] += 1;
+                fill[b as usize + 1] += 1;
+            }
+            fill[0] = set.neighbours.len();
+            for node in 0..nodes {
+                fill[node + 1] += fill[node];
+            }
+            set.first_neighbour.extend_from_slice(&fill[1..]);
+            set.neighbours.resize(fill[nodes], 0);
+            // First those below each node, then those above.
+            for &(a, b) in &list {
+                set.neighbours[fill[b as usize]] = a;
+                fill[b as usize] += 1;
+            }
+            for &(a, b) in &list {
+                set.neighbours[fill[a as usize]] = b;
+                fill[a as usize] += 1;
+            }
+        }
+        Ok(set)
     }
     /// BLAKE3 of the content (labels, tags, attributes, edges), 64 hexadecimal digits; the name is left out.
     #[must_use]
@@ -240,6 +371,12 @@ pub enum GraphSpec {
 pub struct GraphFiles {
     /// The folder with `NAME_A.txt` and its sister files, or a zip of it.
     pub path: PathBuf,
+    /// What a network is told of a node; see [`NodeFeatures`].
+    #[serde(default)]
+    pub node_feature: Option<NodeFeature>,
+    /// Higher degrees are taken for this one; see [`NodeFeatures`].
+    #[serde(default)]
+    pub most_degree: Option<u32>,
 }
 /// A text of graphs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -250,6 +387,26 @@ pub struct GraphText {
     /// Name of the text within a zip; left out, it is the `NAME/NAME.txt` or the only `.txt` of the zip.
     #[serde(default)]
     pub member: Option<String>,
+    /// What a network is told of a node; see [`NodeFeatures`].
+    #[serde(default)]
+    pub node_feature: Option<NodeFeature>,
+    /// Higher degrees are taken for this one; see [`NodeFeatures`].
+    #[serde(default)]
+    pub most_degree: Option<u32>,
+}
+impl GraphFiles {
+    /// Graphs in these files, with features by default.
+    #[must_use]
+    pub const fn new(path: PathBuf) -> Self {
+        Self { path, node_feature: None, most_degree: None }
+    }
+}
+impl GraphText {
+    /// Graphs in this text, with features by default.
+    #[must_use]
+    pub const fn new(path: PathBuf) -> Self {
+        Self { path, member: None, node_feature: None, most_degree: None }
+    }
 }
 
 /// Every kind of graph set, in the order of [`GraphSpec`].
@@ -258,13 +415,14 @@ pub const GRAPHS: &[DatasetKind] = &[
         name: "tudataset",
         describe: "labelled graphs in the form of the TUDataset collection: `NAME_A.txt`, `NAME_graph_indicator.txt`, \
                    `NAME_graph_labels.txt` and, if there, `NAME_node_labels.txt` and `NAME_node_attributes.txt`, in a folder or a zip; \
-                   for `data inspect`",
+                   `node_feature` is \"degree\" (up to `most_degree`) or \"tag\"",
         source: "Morris et al., TUDataset, arXiv:2007.08663",
         example: "kind = \"tudataset\"\npath = \"MUTAG.zip\"\n",
     },
     DatasetKind {
         name: "dgcnn",
-        describe: "labelled graphs in one text, as DGCNN and GIN read them, plain, gzipped or within a zip; for `data inspect`",
+        describe: "labelled graphs in one text, as DGCNN and GIN read them, plain, gzipped or within a zip; \
+                   `node_feature` is \"degree\" (up to `most_degree`) or \"tag\"",
         source: "Zhang et al., An End-to-End Deep Learning Architecture for Graph Classification, AAAI 2018",
         example: "kind = \"dgcnn\"\npath = \"COLLAB.zip\"\n",
     },

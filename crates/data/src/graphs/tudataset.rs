@@ -14,7 +14,7 @@ use std::path::Path;
 /// Most entries of the adjacency matrix held while they are sorted (8 bytes each): 4 GiB.
 const ENTRY_LIMIT: u64 = 1 << 29;
 /// Most nodes of all graphs.
-const NODE_LIMIT: u64 = 1 << 28;
+const NODE_LIMIT: u64 = super::MOST_NODES as u64;
 
 /// Where the files lie.
 enum Place<'a> {

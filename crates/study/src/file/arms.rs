@@ -116,8 +116,10 @@ fn defences(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
 
 /// The arms of a `local` table.
 fn local(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
-    match (section.has("epsilons_per_feature"), section.has("pixelization")) {
-        (true, false) => {
+    const KINDS: [&str; 3] = ["epsilons_per_feature", "pixelization", "edge_randomized_response"];
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| section.has(kind)).collect();
+    match kinds.as_slice() {
+        ["epsilons_per_feature"] => {
             let epsilons =
                 section.reals("epsilons_per_feature", |x| x > 0.0 && x <= 1000.0, None)?;
             let arm = |epsilon_per_feature| {
@@ -126,7 +128,7 @@ fn local(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
             };
             Some(epsilons.into_iter().map(arm).collect())
         }
-        (false, true) => {
+        ["pixelization"] => {
             let inner = section.table("pixelization", "arms.local.pixelization");
             let cell = inner.size("cell", 1..=65_536, None);
             let neighbouring_pixels = inner.whole("neighbouring_pixels", 1..=1 << 32, None);
@@ -139,11 +141,20 @@ fn local(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
             };
             Some(epsilons.into_iter().map(arm).collect())
         }
-        (both, _) => {
-            let got = if both { "both" } else { "none" };
-            let what =
-                format!("needs exactly one of `epsilons_per_feature`, `pixelization`, got {got}");
-            section.report("", what);
+        ["edge_randomized_response"] => {
+            let inner =
+                section.table("edge_randomized_response", "arms.local.edge_randomized_response");
+            let epsilons = inner.reals("epsilons", |x| x > 0.0 && x <= 1000.0, None)?;
+            let arm = |epsilon| {
+                let setting = format!("edges eps={}", plain(epsilon));
+                (setting, Defence::EdgeRandomizedResponse { epsilon })
+            };
+            Some(epsilons.into_iter().map(arm).collect())
+        }
+        others => {
+            let got = if others.is_empty() { "none".to_owned() } else { others.join(" and ") };
+            let what = "needs exactly one of `epsilons_per_feature`, `pixelization`, `edge_randomized_response`";
+            section.report("", format!("{what}, got {got}"));
             None
         }
     }
@@ -155,7 +166,10 @@ fn tell_norms_apart(found: &mut [(&Section<'_>, Arm)]) {
         Defence::ClipOnly { clipping_norm } | Defence::Central { clipping_norm, .. } => {
             Some(clipping_norm)
         }
-        Defence::NoDp | Defence::Local { .. } | Defence::Pixelization { .. } => None,
+        Defence::NoDp
+        | Defence::Local { .. }
+        | Defence::Pixelization { .. }
+        | Defence::EdgeRandomizedResponse { .. } => None,
     };
     let before: Vec<(String, Option<f64>)> =
         found.iter().map(|(_, arm)| (arm.setting.clone(), norm(arm.defence))).collect();

@@ -744,7 +744,7 @@ fn relation_schema(_: &mut schemars::SchemaGenerator) -> Schema {
 }
 fn unit_schema(_: &mut schemars::SchemaGenerator) -> Schema {
     json_schema!({ "oneOf": [
-        { "enum": ["record", "feature-vector"] },
+        { "enum": ["record", "feature-vector", "edge"] },
         {
             "type": "object",
             "properties": { "pixels": { "type": "integer", "minimum": 1 } },

@@ -141,6 +141,7 @@ pub(super) fn unit(u: dosimeter_privacy::Unit) -> String {
     match u {
         dosimeter_privacy::Unit::Record => "record".to_owned(),
         dosimeter_privacy::Unit::FeatureVector => "feature vector".to_owned(),
+        dosimeter_privacy::Unit::Edge => "edge".to_owned(),
         dosimeter_privacy::Unit::Pixels(1) => "pixel".to_owned(),
         dosimeter_privacy::Unit::Pixels(many) => format!("{many} pixels"),
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Dosimeter beside its peers in one session and records the comparison.
 
-    cargo xtask bench [-- --areas step,convolution,accounting,noise,audit,blackbox,scaling --rounds 5]
+    cargo xtask bench [-- --areas step,convolution,accounting,noise,audit,blackbox,scaling,graphs --rounds 5]
 
 Sides take turns (ours, peer, ours, peer, ...), so that a change of the machine's mood hits both. The
 figure of a side in a round is its best variant's median; the ratio of a round is peer over ours, and
@@ -29,10 +29,11 @@ import sys
 import tempfile
 import time
 import traceback
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AREAS = ["step", "convolution", "accounting", "noise", "audit", "blackbox", "scaling", "regression"]
+AREAS = ["step", "convolution", "accounting", "noise", "audit", "blackbox", "scaling", "regression", "graphs"]
 
 
 def parse():
@@ -482,6 +483,83 @@ def scaling(_):
           "Linear means that the last but one column stays near or below 1: fixed costs make the smallest study the dearest per record.")
 
 
+GRAPH_STUDY = """name = "graphs"
+seed = 1
+[dataset]
+kind = "dgcnn"
+path = "graphs.txt"
+most_degree = 491
+[split]
+train = {n}
+test = 100
+membership = "fixed-half"
+[target]
+model = "dgcnn"
+nodes = 130
+learning_rate = 1e-3
+batch_size = 50
+epochs = {plain}
+[shadows]
+count = 0
+[[arms]]
+central = {{ noise_multipliers = [1], clipping_norm = 1 }}
+epochs = {private}
+[attacks]
+names = ["loss_threshold"]
+"""
+
+
+def collab(path):
+    """Class and lines of each graph of COLLAB, and its edges."""
+    with zipfile.ZipFile(path) as held:
+        lines = held.read(next(n for n in held.namelist() if n.endswith("COLLAB.txt"))).decode().splitlines()
+    graphs, at = [], 1
+    for _ in range(int(lines[0])):
+        nodes = int(lines[at].split()[0])
+        body = lines[at:at + nodes + 1]
+        graphs.append((sum(int(line.split()[1]) for line in body[1:]) // 2, nodes, body))
+        at += nodes + 1
+    return graphs
+
+
+def graphs(_):
+    """Is an epoch of DGCNN linear in edges? COLLAB in fifths, the sparsest graphs first, then all of it by numbers of records."""
+    path = Path(os.environ.get("DOSIMETER_BENCH_COLLAB", ROOT / "../shared/data/tudataset/COLLAB.zip"))
+    if not path.exists():
+        NOTES.append(f"graphs: no {path}; set DOSIMETER_BENCH_COLLAB")
+        return
+    build("-p", "dosimeter-cli")
+    everything = sorted(collab(path), key=lambda graph: graph[0])
+    fifth = len(everything) // 5
+    cases = [(f"fifth {k + 1} by edges", everything[k * fifth:(k + 1) * fifth]) for k in range(5)]
+    cases += [(f"one of {k}", everything[::k]) for k in (4, 2)] + [("all", everything)]
+    rows = []
+    for name, chosen in cases:
+        records = (len(chosen) - 100) // 2
+        edges, nodes = (statistics.mean(g[i] for g in chosen) for i in (0, 1))
+        folder = Path(tempfile.mkdtemp(prefix="dosimeter-bench-"))
+        try:
+            (folder / "graphs.txt").write_text("\n".join([str(len(chosen)), *(line for g in chosen for line in g[2])]) + "\n")
+            def spent(plain, private):
+                (folder / "study.toml").write_text(GRAPH_STUDY.format(n=records, plain=plain, private=private))
+                shutil.rmtree(folder / "run", ignore_errors=True)
+                command = [target() / "dosimeter", "run", folder / "study.toml", "--out", folder / "run", "--threads", 1]
+                _, _, cpu, memory = execute(command, "graphs", "ours", 0)
+                return cpu, memory
+            few, plain, private = spent(1, 1), spent(11, 1), spent(1, 11)
+            each = [(more[0] - few[0]) / 10 for more in (plain, private)]
+            memory = max(plain[1], private[1])
+            ROWS.append(dict(area="graphs", side="ours", turn=0, kind="epoch", graphs=name, records=records, edges_mean=edges,
+                             nodes_mean=nodes, plain_cpu_s=each[0], private_cpu_s=each[1], rss_mib=memory))
+            us = [1e6 * seconds / records for seconds in each]
+            rows.append([name, f"{records:,}", fixed(nodes), fixed(edges), *map(fixed, each), *(f"{t:.0f}" for t in us), fixed(memory)])
+        finally:
+            shutil.rmtree(folder)
+    table("An epoch of DGCNN on COLLAB (one thread, batches of 50, CPU time)",
+          ["graphs", "n", "nodes, mean", "edges, mean", "epoch s, no DP", "epoch s, DP", "us per graph, no DP", "us per graph, DP", "memory MiB"], rows,
+          "An epoch is a tenth of the difference between runs of 11 epochs and 1. Layers behind the sort pooling cost the same for every graph.")
+
+
 # --- record ----------------------------------------------------------------------------------
 
 
@@ -538,7 +616,7 @@ def write(python):
 
 def main():
     python = None if A.only_ours else environment_python()
-    areas = dict(step=step, convolution=convolution, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling, regression=regression)
+    areas = dict(step=step, convolution=convolution, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling, regression=regression, graphs=graphs)
     failed = False
     for name in A.areas.split(","):
         try:

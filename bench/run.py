@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures Dosimeter beside its peers in one session and records the comparison.
 
-    cargo xtask bench [-- --areas step,convolution,accounting,noise,audit,blackbox,scaling,graphs --rounds 5]
+    cargo xtask bench [-- --areas step,convolution,inference,accounting,noise,audit,blackbox,scaling,graphs --rounds 5]
 
 Sides take turns (ours, peer, ours, peer, ...), so that a change of the machine's mood hits both. The
 figure of a side in a round is its best variant's median; the ratio of a round is peer over ours, and
@@ -33,12 +33,12 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-AREAS = ["step", "convolution", "accounting", "noise", "audit", "blackbox", "scaling", "regression", "graphs"]
+AREAS = ["step", "convolution", "inference", "accounting", "noise", "audit", "blackbox", "scaling", "regression", "graphs"]
 
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--areas", default="step,convolution,accounting,noise,audit,blackbox,scaling")
+    parser.add_argument("--areas", default="step,convolution,inference,accounting,noise,audit,blackbox,scaling")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each side")
     parser.add_argument("--seconds", type=float, default=1.0, help="measuring time of a step variant in a turn")
     parser.add_argument("--epochs", type=int, default=30, help="of the black-box study")
@@ -113,8 +113,8 @@ def target():
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
 
 
-def example(package, name):
-    build("-p", f"dosimeter-{package}", "--example", name)
+def example(package, name, *more):
+    build("-p", f"dosimeter-{package}", "--example", name, *more)
     return target() / "examples" / name
 
 
@@ -207,7 +207,7 @@ def row_flops(case):
 
 
 def mine_row(row):
-    return row.get("cpu_median_ms", row["median_ms"])
+    return row["cpu_median_ms"] if "cpu_median_ms" in row else row["median_ms"]
 
 
 def spread(rows):
@@ -245,6 +245,39 @@ def convolution(python):
     table("One step of a convolutional network, one thread (CPU milliseconds: median of the medians, lowest single step)",
           ["case", "ours", "ms", "first peer", "ms", "ratio", "second peer", "ms", "ratio"], rows,
           "cnn: 32 x 32 x 3, batch 64; vgg16: 32 x 32 x 3, batch 16; mobilenet with group normalization: 128 x 128 x 3, batch 4.")
+
+
+def inference(python):
+    """Forward passes of ONNX models, one thread."""
+    program = example("model", "bench_inference", "--features", "onnx")
+    peer = [python, ROOT / "bench/inference/peer_inference.py"]
+    shared = ROOT.parent / "shared/data/models/imagenet/mobilenet_v2_imagenet.onnx"
+    with tempfile.TemporaryDirectory() as folder:
+        execute([program, "--write", folder], "inference", "ours", 1)
+        models = [("VGG-16, 32 x 32", Path(folder) / "vgg16-32.onnx", 16), ("VGG-16, 224 x 224", Path(folder) / "vgg16-224.onnx", 1)]
+        if shared.exists():
+            models.append(("MobileNetV2, 224 x 224", shared, 1))
+        else:
+            NOTES.append("MobileNetV2 is not measured: the shared reference material is not beside the project")
+        rows = []
+        for name, model, records in models:
+            ours, theirs, worst = [], [], 0
+            for turn in range(A.rounds):
+                choice = ["--model", model, "--records", records, "--seconds", A.seconds]
+                (mine,) = execute([program, *choice], "inference", "ours", turn)[0]
+                ours.append(mine)
+                if not A.only_ours:
+                    (other,) = execute([*peer, *choice], "inference", "peer", turn)[0]
+                    theirs.append(other)
+                    off = max(abs(a - b) for a, b in zip(mine["outputs"], other["outputs"]))
+                    worst = max(worst, off / max(1, other["largest"]))
+            line = [name, records] + [f"{fixed(statistics.median(mine_row(r) for r in ours))}, {fixed(min(r['cpu_min_ms'] for r in ours))}"]
+            if theirs:
+                line += [f"{fixed(statistics.median(mine_row(r) for r in theirs))}, {fixed(min(r['cpu_min_ms'] for r in theirs))}",
+                         ratio([mine_row(r) for r in ours], [mine_row(r) for r in theirs]), f"{worst:.1e}"]
+            rows.append(line + ["-"] * (6 - len(line)))
+    table("Forward passes beside ONNX Runtime, one thread (CPU milliseconds: median of the medians, lowest single pass)",
+          ["model", "records", "ours", "ONNX Runtime", "ratio", "outputs differ by (of the largest or 1)"], rows)
 
 
 # What bench_privacy calls a case, and what the peer calls it.
@@ -586,7 +619,7 @@ def write(python):
     folder.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()
     packages = said(python, "-m", "pip", "freeze") if python else "no peers"
-    kept = ("torch", "opacus", "scikit-learn", "scipy", "numpy", "dp-accounting")
+    kept = ("torch", "opacus", "scikit-learn", "scipy", "numpy", "dp-accounting", "onnxruntime")
     versions = ", ".join(line for line in packages.splitlines() if line.split("==")[0].split(" ")[0] in kept)
     dirty = " (with uncommitted changes)" if said("git", "status", "--porcelain", "--untracked-files=no") else ""
     (folder / "setup.md").write_text("\n".join([
@@ -616,7 +649,7 @@ def write(python):
 
 def main():
     python = None if A.only_ours else environment_python()
-    areas = dict(step=step, convolution=convolution, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling, regression=regression, graphs=graphs)
+    areas = dict(step=step, convolution=convolution, inference=inference, accounting=accounting, noise=noise, audit=audit, blackbox=blackbox, scaling=scaling, regression=regression, graphs=graphs)
     failed = False
     for name in A.areas.split(","):
         try:

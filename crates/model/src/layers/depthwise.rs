@@ -58,6 +58,13 @@ impl Depthwise {
             let y = row.checked_sub(self.window.before[0]).filter(|y| *y < self.plane.input[0]);
             let Some(y) = y else { continue };
             let input = &input[y * self.plane.input[1]..(y + 1) * self.plane.input[1]];
+            if self.window.stride[1] == 1 {
+                // Columns stay next to each other.
+                let out = &mut out[self.window.before[1]..];
+                let covered = out.len().min(input.len());
+                out[..covered].copy_from_slice(&input[..covered]);
+                continue;
+            }
             for (x, column) in input.iter().zip(columns) {
                 if let Some(column) = column {
                     out[*column] = *x;

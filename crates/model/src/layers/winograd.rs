@@ -602,20 +602,37 @@ fn add_input_tiles<const N: usize>(
     }
 }
 
+/// Kernels that are transformed side by side: what is written lies next to each other then.
+const SIDE_BY_SIDE: usize = 16;
+type Numbers = [f32; SIDE_BY_SIDE];
+
 /// `G g G^T` of every kernel: `[16, kernels]`.
 fn transform_weights(weights: &[f32], kernels: usize, out: &mut Vec<f32>) {
     out.resize(ELEMENTS * kernels, 0.0);
     // (1 0 0), (1 1 1) / 2, (1 -1 1) / 2, (0 0 1)
-    let spread = |g: [f32; 3]| {
-        let (sum, half) = (0.5 * (g[0] + g[2]), 0.5 * g[1]);
-        [g[0], sum + half, sum - half, g[2]]
+    let spread = |[a, b, c]: [&Numbers; 3]| {
+        let (mut plus, mut minus) = ([0.0; SIDE_BY_SIDE], [0.0; SIDE_BY_SIDE]);
+        for i in 0..SIDE_BY_SIDE {
+            let (sum, half) = (0.5 * (a[i] + c[i]), 0.5 * b[i]);
+            (plus[i], minus[i]) = (sum + half, sum - half);
+        }
+        [*a, plus, minus, *c]
     };
-    for (i, g) in weights.as_chunks::<9>().0.iter().enumerate() {
-        let rows = [0, 1, 2].map(|r| spread([g[3 * r], g[3 * r + 1], g[3 * r + 2]]));
-        for k in 0..4 {
-            let column = spread([rows[0][k], rows[1][k], rows[2][k]]);
-            for (q, x) in column.into_iter().enumerate() {
-                out[(4 * q + k) * kernels + i] = x;
+    for (block, kernel) in weights.chunks(9 * SIDE_BY_SIDE).enumerate() {
+        let mut g = [[0.0; SIDE_BY_SIDE]; 9];
+        let kernel = kernel.as_chunks::<9>().0;
+        for (i, kernel) in kernel.iter().enumerate() {
+            for (numbers, x) in g.iter_mut().zip(kernel) {
+                numbers[i] = *x;
+            }
+        }
+        let rows = [0, 1, 2].map(|r| spread([&g[3 * r], &g[3 * r + 1], &g[3 * r + 2]]));
+        let [first, second, third] = &rows;
+        for (k, ((a, b), c)) in first.iter().zip(second).zip(third).enumerate() {
+            let column = spread([a, b, c]);
+            for (q, numbers) in column.iter().enumerate() {
+                let at = (4 * q + k) * kernels + block * SIDE_BY_SIDE;
+                out[at..at + kernel.len()].copy_from_slice(&numbers[..kernel.len()]);
             }
         }
     }

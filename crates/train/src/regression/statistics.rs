@@ -9,8 +9,8 @@ use nalgebra::{DMatrix, DVector};
 pub struct Statistics {
     /// Rows, a public number.
     pub rows: u64,
-    /// Sum of `x x'`, its upper triangle row by row.
-    upper: Vec<f64>,
+    /// Sum of `x x'`, row by row: all of it, since whole rows are summed faster than half of them.
+    gram: Vec<f64>,
     /// Sum of `x y`.
     moments: Vec<f64>,
     /// Sum of `y^2`.
@@ -24,7 +24,7 @@ impl Statistics {
     pub fn new(dimension: usize) -> Self {
         Self {
             rows: 0,
-            upper: vec![0.0; dimension * (dimension + 1) / 2],
+            gram: vec![0.0; dimension * dimension],
             moments: vec![0.0; dimension],
             squares: 0.0,
             clipped: Clipped::default(),
@@ -37,13 +37,10 @@ impl Statistics {
     }
     /// Adds a scaled row.
     pub fn add(&mut self, x: &[f64], y: f64) {
-        let mut upper = self.upper.as_mut_slice();
-        for (i, a) in x.iter().enumerate() {
-            let (row, rest) = upper.split_at_mut(x.len() - i);
-            for (sum, b) in row.iter_mut().zip(&x[i..]) {
+        for (row, a) in self.gram.chunks_exact_mut(x.len()).zip(x) {
+            for (sum, b) in row.iter_mut().zip(x) {
                 *sum += a * b;
             }
-            upper = rest;
         }
         for (sum, a) in self.moments.iter_mut().zip(x) {
             *sum += a * y;
@@ -53,8 +50,7 @@ impl Statistics {
     }
     /// Adds the sums over other rows.
     pub fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in [(&mut self.upper, &other.upper), (&mut self.moments, &other.moments)]
-        {
+        for (mine, theirs) in [(&mut self.gram, &other.gram), (&mut self.moments, &other.moments)] {
             mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
         }
         self.squares += other.squares;
@@ -65,8 +61,7 @@ impl Statistics {
     #[must_use]
     pub fn gram(&self) -> DMatrix<f64> {
         let d = self.dimension();
-        let first = |i: usize| i * (2 * d - i + 1) / 2;
-        DMatrix::from_fn(d, d, |i, j| self.upper[first(i.min(j)) + i.abs_diff(j)])
+        DMatrix::from_row_slice(d, d, &self.gram)
     }
     /// Sum of `x y`.
     #[must_use]

@@ -60,10 +60,12 @@ impl Failure {
 fn hint(error: &Error) -> Option<String> {
     let text = match error {
         Error::Study(_) => {
-            "docs/reference/study-file.md lists every field; `dosimeter plan` checks a file without running it"
+            "docs/reference/study-file.md lists every field, and docs/guide/regression.md those of a study of regression; `dosimeter plan` checks a file without running it"
         }
         Error::Model { .. } => "docs/guide/networks-from-elsewhere.md says what a model may hold",
-        Error::Data(_) => "`dosimeter data inspect STUDY.toml` loads the data alone",
+        Error::Data(_) => {
+            "`dosimeter data inspect STUDY.toml` loads the data of a study alone; docs/guide/regression.md says what bounds are"
+        }
         Error::Locked { .. } => "wait for the other run, or give another --out",
         Error::OtherStudy { .. } => {
             "give another --out; an edited study goes on there if it keeps its `name`"

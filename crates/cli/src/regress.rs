@@ -194,8 +194,27 @@ fn promise(fitted: &Fitted) -> String {
     }
 }
 
+/// A result must not take the place of what it is made from, or of another result.
+fn distinct(out: Option<&PathBuf>, others: &[Option<&PathBuf>]) -> Result<(), Failure> {
+    let same = |a: &Path, b: &Path| {
+        a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
+    };
+    match out {
+        Some(out) if others.iter().flatten().any(|other| same(out, other)) => {
+            Err(Failure::Argument {
+                what: format!("{} is named twice: it would be overwritten", out.display()),
+                hint: "give the result a name of its own".into(),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 impl Fit {
     fn run(&self) -> Result<ExitCode, Failure> {
+        let given = [Some(&self.table.table), Some(&self.table.bounds)];
+        distinct(self.out.as_ref(), &[given[0], given[1], self.onnx.as_ref()])?;
+        distinct(self.onnx.as_ref(), &given)?;
         let options = FitOptions {
             mechanism: self.mechanism.clone(),
             epsilon: self.epsilon,
@@ -234,6 +253,8 @@ impl Fit {
 }
 impl Predict {
     fn run(&self) -> Result<ExitCode, Failure> {
+        let given = [Some(&self.model), Some(&self.table.table), Some(&self.table.bounds)];
+        distinct(self.out.as_ref(), &given)?;
         let fitted = study::read_model(&self.model)?;
         let (predictions, error) = study::predict(&fitted, &self.table.file()?)?;
         let lines: String = predictions.iter().map(|p| format!("{p}\n")).collect();
@@ -332,7 +353,7 @@ impl Compare {
             simulation: None,
             shares: None,
         };
-        let session = RegressionSession::new(plan, &self.table.table)?;
+        let session = RegressionSession::new(plan)?;
         run_regression(&session, &self.out, self.threads, self.quiet, self.json)
     }
 }

@@ -67,6 +67,11 @@ pub(crate) struct Plan {
 }
 impl Plan {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
+        if dosimeter_study::regression::is_regression(&self.study) {
+            let (draws, fits) = RegressionSession::open(&self.study)?.size();
+            print(&format!("{draws} draws of {fits} fits each; a draw is a task"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let session = Session::open(&self.study)?;
         let plan = &session.plan;
         if self.json {

@@ -161,6 +161,14 @@ pub fn render(root: &Path) -> Result<Report, Error> {
 pub fn read_report(root: &Path) -> Result<Report, Error> {
     let path = root.join("report.json");
     let text = finished(root, &path)?;
+    if crate::regression::is_regression(&root.join("study.toml")) {
+        let page = root.join("report.html");
+        return Err(Error::Setting(format!(
+            "{}: the run of a study of regression, which this command does not read; its page is {}",
+            root.display(),
+            page.display()
+        )));
+    }
     report::from_json(&text).map_err(|source| Error::BadReport { path, source })
 }
 

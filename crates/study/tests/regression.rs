@@ -127,6 +127,7 @@ fn study_files_that_make_no_sense_are_refused_with_the_field() {
         ("[fit]\ndelta = 1.0\n", "fit.delta: needed a number between 0 and 1"),
         ("[fit]\nepsilon = 1.0\n", "unknown field `epsilon`"),
         ("[inversion]\nattribute = \"age\"\n", "there is no attribute `age`; there are: town"),
+        ("[fit]\nepsilons = [1.0, 1.0]\n", "fit.epsilons: needed each once"),
         ("[shares]\nshares = [0.0]\nepsilon = 1.0\n", "shares.shares: needed numbers above 0"),
         ("[simulation]\n", "needed the patients of `kind = \"iwpc\"`"),
     ] {
@@ -165,6 +166,11 @@ fn every_mechanism_fits_a_file_and_its_model_predicts_inverts_and_goes_out() {
     assert!(found.null.value < 0.5 && found.with_model.rows == 1500);
     let blind = invert(&fitted, &file, &asked("town", &["age"])).unwrap();
     assert!(blind.with_model.value > 0.8 && blind.with_model.value <= found.with_model.value);
+    // Other bounds make another model of it.
+    std::fs::write(&file.bounds, BOUNDS.replace("upper = 100", "upper = 90")).unwrap();
+    let said = predict(&fitted, &file).unwrap_err().to_string();
+    assert!(said.contains("other bounds of `age`"), "{said}");
+    std::fs::write(&file.bounds, BOUNDS).unwrap();
     for wrong in [asked("age", &[]), asked("town", &["height"]), asked("town", &["town"])] {
         assert!(invert(&fitted, &file, &wrong).is_err());
     }
@@ -180,7 +186,9 @@ fn what_cannot_be_fitted_is_refused_and_no_number_of_a_record_is_told() {
         refused(&options("ada_ssp", epsilon));
         refused(&options("rls_out", epsilon));
     }
-    refused(&FitOptions { delta: Some(2.0), ..options("ada_ssp", 1.0) });
+    for delta in [2.0, 1.0, -0.1, f64::NAN] {
+        refused(&FitOptions { delta: Some(delta), ..options("least_squares", 1.0) });
+    }
     refused(&FitOptions { radius: Some(-1.0), ..options("ada_ssp", 1.0) });
     assert!(refused(&options("tukey_em", 0.1)).contains("do not agree"));
     for (row, wanted) in [
@@ -204,7 +212,7 @@ fn what_cannot_be_fitted_is_refused_and_no_number_of_a_record_is_told() {
     let (_, clipped) = fit(&file, &options("ada_ssp", 1.0)).unwrap();
     assert_eq!((clipped.features, clipped.targets), (1, 1));
     std::fs::write(&file.path, "age,town,cost\n").unwrap();
-    assert!(refused(&options("ada_ssp", 1.0)).contains("at least 1 rows, got 0"));
+    assert!(refused(&options("ada_ssp", 1.0)).contains("visits.csv: needed at least one row"));
     std::fs::write(folder.path().join("model.json"), "{}").unwrap();
     assert!(read_model(&folder.path().join("model.json")).is_err());
 }

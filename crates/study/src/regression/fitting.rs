@@ -4,7 +4,7 @@ use crate::Error;
 use dosimeter_attack::inversion::{Accuracy, Discriminant, ErrorModel, Inversion, Marginal};
 use dosimeter_audit::clinical::{Arm, Patient, Trial};
 use dosimeter_data::regression::warfarin::{self, DoseModel};
-use dosimeter_data::regression::{BoundedFile, Iwpc, IwpcTarget};
+use dosimeter_data::regression::{BoundedFile, Iwpc, IwpcTarget, Layout};
 use dosimeter_privacy::accountants::Pld;
 use dosimeter_privacy::{
     Accountant, Delta, Epsilon, Generator, NoiseRng, NoiseSource, Relation, Sampler,
@@ -22,7 +22,7 @@ pub struct FitOptions {
     pub mechanism: String,
     /// Loss, nats, finite and above 0.
     pub epsilon: f64,
-    /// Failure probability; a hundredth of one over the rows if left out.
+    /// Failure probability, at least 0 and below 1; left out, a hundredth of one over the rows, and 0 for a mechanism of pure loss.
     pub delta: Option<f64>,
     /// Length at which scaled rows are cut off.
     pub radius: Option<f64>,
@@ -66,6 +66,14 @@ pub fn fit(file: &BoundedFile, options: &FitOptions) -> Result<(Fitted, Clipped)
         let (name, known) = (&options.mechanism, known.join(", "));
         Error::Setting(format!("there is no mechanism `{name}`; there are {known}"))
     })?;
+    let (epsilon, delta) = (options.epsilon, options.delta);
+    if !(epsilon > 0.0 && epsilon.is_finite()) {
+        let got = format!("epsilon must be finite and above 0, got {epsilon:?}");
+        return Err(Error::Setting(got));
+    }
+    if delta.is_some_and(|d| !(0.0..1.0).contains(&d)) {
+        return Err(Error::Setting("delta must be at least 0 and below 1".into()));
+    }
     let layout = file.layout()?;
     let mut bounds = Bounds::of(&layout)?;
     bounds.radius = options.radius;
@@ -83,8 +91,16 @@ pub fn fit(file: &BoundedFile, options: &FitOptions) -> Result<(Fitted, Clipped)
         counts.clipped.iter().filter(|(k, _)| **k != layout.target.name).map(|(_, n)| n).sum();
     clipped.targets = counts.clipped.get(&layout.target.name).copied().unwrap_or_default();
     clipped.missing = counts.imputed.values().sum();
-    let delta = options.delta.unwrap_or_else(|| 0.01 / statistics.rows.max(1) as f64);
-    let budget = Budget { epsilon: Epsilon::new(options.epsilon)?, delta: Delta::new(delta)? };
+    if statistics.rows == 0 {
+        return Err(Error::Setting(format!(
+            "{}: needed at least one row, got none",
+            file.path.display()
+        )));
+    }
+    // A pure loss needs none.
+    let usual = if mechanism.claim() == Claim::Pure { 0.0 } else { 0.01 / statistics.rows as f64 };
+    let delta = delta.unwrap_or(usual);
+    let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
     let fit = released(mechanism, &bounds, &statistics, None, budget, options.seed);
     let fit = match fit {
         Err(Error::Regression(train::Error::NeedsRows { .. })) => {
@@ -94,12 +110,13 @@ pub fn fit(file: &BoundedFile, options: &FitOptions) -> Result<(Fitted, Clipped)
         fit => fit?,
     };
     let upper = Pld.epsilon_upper(&fit.ledger, Relation::ReplaceOne, budget.delta)?;
+    let proved = matches!(mechanism.claim(), Claim::Pure | Claim::Approximate);
     let names = layout.columns.iter().map(|c| c.name.clone()).collect();
     let fitted = Fitted {
         model: fit.model(names, layout.target.name, bounds),
         mechanism: mechanism.name().to_owned(),
         claim: mechanism.claim(),
-        epsilon_upper: (!upper.is_unbounded()).then(|| upper.get()),
+        epsilon_upper: (!upper.is_unbounded() && proved).then(|| upper.get()),
         delta,
         relation: Relation::ReplaceOne,
         unit: "record".to_owned(),
@@ -158,20 +175,37 @@ pub fn read_model(file: &Path) -> Result<Fitted, Error> {
     if finite { Ok(fitted) } else { Err(wrong("a coefficient is not finite".into())) }
 }
 
+/// A model means nothing for other columns, or for numbers cut off at other bounds.
+fn check_layout(fitted: &Fitted, layout: &Layout) -> Result<(), Error> {
+    let model = &fitted.model;
+    let names: Vec<&str> = layout.columns.iter().map(|c| c.name.as_str()).collect();
+    if names != model.features || layout.target.name != model.target {
+        return Err(Error::Setting(format!(
+            "the model needs the columns {} and the target {}; the bounds have {} and {}",
+            model.features.join(", "),
+            model.target,
+            names.join(", "),
+            layout.target.name
+        )));
+    }
+    let bounds = Bounds::of(layout)?;
+    let other = bounds.features.iter().zip(&model.bounds.features).position(|(a, b)| a != b);
+    match other {
+        None if bounds.target == model.bounds.target => Ok(()),
+        None => Err(Error::Setting("the model was fitted with other bounds of the target".into())),
+        Some(column) => {
+            let name = &model.features[column];
+            Err(Error::Setting(format!("the model was fitted with other bounds of `{name}`")))
+        }
+    }
+}
+
 /// The predictions for a file with the columns of the model, and the mean squared error where the target is there.
 ///
 /// # Errors
 /// What is wrong with the file; [`Error::Setting`] if its columns are others.
 pub fn predict(fitted: &Fitted, file: &BoundedFile) -> Result<(Vec<f64>, f64), Error> {
-    let layout = file.layout()?;
-    let names: Vec<&str> = layout.columns.iter().map(|c| c.name.as_str()).collect();
-    if names != fitted.model.features {
-        let needed = fitted.model.features.join(", ");
-        return Err(Error::Setting(format!(
-            "the model needs the columns {needed}; the file has {}",
-            names.join(", ")
-        )));
-    }
+    check_layout(fitted, &file.layout()?)?;
     let (mut predictions, mut squares) = (Vec::new(), 0.0);
     file.each_row::<Error>(|row, features, target| {
         let prediction = fitted.model.predict(row, features)?;
@@ -249,14 +283,8 @@ pub fn invert(
         source,
     };
     let table = file.load()?;
-    let names: Vec<&str> = table.layout.columns.iter().map(|c| c.name.as_str()).collect();
-    if names != fitted.model.features {
-        let needed = fitted.model.features.join(", ");
-        return Err(Error::Setting(format!(
-            "the model needs the columns {needed}; the file has {}",
-            names.join(", ")
-        )));
-    }
+    check_layout(fitted, &table.layout)?;
+    let names = &fitted.model.features;
     let seed = dosimeter_data::Seed::root(options.seed).child("regress invert");
     let (attacker, judged) = table.split(table.len() / 2, seed)?;
     let group = table.layout.group(&options.attribute);

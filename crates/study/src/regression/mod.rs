@@ -153,6 +153,17 @@ impl RegressionStudy {
                 format!("there is no `{name}`; there are {}", known.join(", ")),
             ));
         }
+        if self.name.trim().is_empty() {
+            return Err(("name", "needed a name".into()));
+        }
+        let twice = |list: &[f64]| (1..list.len()).any(|i| list[..i].contains(&list[i]));
+        let names = &fit.mechanisms;
+        if (1..names.len()).any(|i| names[..i].contains(&names[i])) {
+            return Err(("fit.mechanisms", "needed each once".into()));
+        }
+        if twice(&fit.epsilons) {
+            return Err(("fit.epsilons", "needed each once".into()));
+        }
         if fit.epsilons.is_empty() || !fit.epsilons.iter().all(above_0) {
             return Err(("fit.epsilons", "needed numbers above 0, at least one".into()));
         }
@@ -173,6 +184,9 @@ impl RegressionStudy {
         if let Some(shares) = &self.shares {
             if shares.shares.is_empty() || !shares.shares.iter().all(|s| *s > 0.0 && *s <= 1.0) {
                 return Err(("shares.shares", "needed numbers above 0 and at most 1".into()));
+            }
+            if twice(&shares.shares) {
+                return Err(("shares.shares", "needed each once".into()));
             }
             if !above_0(&shares.epsilon) {
                 return Err(("shares.epsilon", "needed a number above 0".into()));

@@ -47,21 +47,25 @@ impl RegressionSession {
     pub fn open(file: &Path) -> Result<Self, Error> {
         let study = RegressionStudy::read(file)?;
         let text = crate::file::text_of(file)?;
-        Self::of(study, text, file)
+        Self::of(study, text, Some(file))
     }
-    /// Of a study that is in no file; `file` is what errors name.
+    /// Of a study that is in no file.
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub fn new(study: RegressionStudy, file: &Path) -> Result<Self, Error> {
-        let problem = |(field, what): (&str, String)| Problem::of(file, "", field, what);
-        study.check().map_err(|p| Error::Study(vec![problem(p)]))?;
+    /// [`Error::Setting`] for a setting out of its range, or what is wrong with the data.
+    pub fn new(study: RegressionStudy) -> Result<Self, Error> {
+        study.check().map_err(|(field, what)| Error::Setting(format!("{field}: {what}")))?;
         let text = toml::to_string(&study).map_err(|e| Error::Setting(e.to_string()))?;
-        Self::of(study, text, file)
+        Self::of(study, text, None)
     }
-    fn of(study: RegressionStudy, text: String, file: &Path) -> Result<Self, Error> {
+    fn of(study: RegressionStudy, text: String, file: Option<&Path>) -> Result<Self, Error> {
         let table = study.regression.load()?;
-        let problem = |field, what| Err(Error::Study(vec![Problem::of(file, &text, field, what)]));
+        let problem = |field, what: String| {
+            Err(match file {
+                Some(file) => Error::Study(vec![Problem::of(file, &text, field, what)]),
+                None => Error::Setting(what),
+            })
+        };
         let fitted = fitted_rows(&study, table.len());
         if fitted < 1 || table.len() - fitted < 4 {
             let what = format!(
@@ -80,6 +84,11 @@ impl RegressionSession {
             _ => None,
         };
         Ok(Self { study, text, table, patients })
+    }
+    /// Draws, and fits of each.
+    #[must_use]
+    pub fn size(&self) -> (u32, usize) {
+        (self.study.fit.draws, cells(&self.study).len())
     }
     /// Does what is missing and writes `report.json`, `report.html` and `cells.csv`.
     ///

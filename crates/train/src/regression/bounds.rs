@@ -9,14 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct Interval {
     low: f64,
     high: f64,
+    /// Kept, since scaling a table would compute them for every number.
+    middle: f64,
+    half: f64,
 }
 impl Interval {
     /// # Errors
     /// [`Error::Interval`] unless both are finite and `low < high`, with room for arithmetic between them.
     pub fn new(low: f64, high: f64) -> Result<Self, Error> {
         let half = 0.5f64.mul_add(high, -0.5 * low);
+        let middle = 0.5f64.mul_add(low, 0.5 * high);
         if half > 0.0 && half.is_normal() && low.is_finite() && high.is_finite() {
-            Ok(Self { low, high })
+            Ok(Self { low, high, middle, half })
         } else {
             Err(Error::Interval { low, high })
         }
@@ -33,17 +37,17 @@ impl Interval {
     }
     /// Half way.
     #[must_use]
-    pub fn middle(self) -> f64 {
-        0.5f64.mul_add(self.low, 0.5 * self.high)
+    pub const fn middle(self) -> f64 {
+        self.middle
     }
     /// From the middle to an end, above 0.
     #[must_use]
-    pub fn half(self) -> f64 {
-        0.5f64.mul_add(self.high, -0.5 * self.low)
+    pub const fn half(self) -> f64 {
+        self.half
     }
     /// Into `[-1, 1]`, numbers outside moved to the nearer end.
     fn unit(self, value: f64) -> f64 {
-        ((value.clamp(self.low, self.high) - self.middle()) / self.half()).clamp(-1.0, 1.0)
+        ((value.clamp(self.low, self.high) - self.middle) / self.half).clamp(-1.0, 1.0)
     }
     fn holds(self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)

@@ -263,7 +263,10 @@ impl Predict {
             Some(out) => write(out, |o| o.write_all(text.as_bytes()))?,
             None => print(&text)?,
         }
-        say(&format!("{} rows, mean squared error {error:.6}", predictions.len()));
+        say(&format!(
+            "{} rows, mean squared error {error:.6} (of these data, not private)",
+            predictions.len()
+        ));
         Ok(ExitCode::SUCCESS)
     }
 }

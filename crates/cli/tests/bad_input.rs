@@ -1,6 +1,8 @@
 //! Bad data: exit code 2, file, row and field named, nothing half-written.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod command;
+
 use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
@@ -61,13 +63,7 @@ fn every_kind_of_bad_table_is_refused_with_file_and_row() {
 }
 
 fn dosimeter(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    command::run(folder, arguments.iter().copied())
 }
 const TABLE: &[u8] = b"a,b,class\n1,0,x\n0,1,y\n1,1,x\n0,0,y\n";
 

@@ -1,8 +1,9 @@
 //! `dosimeter model` on small models.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod command;
+
 use std::path::Path;
-use std::process::Command;
 
 /// A model of `golden/onnx_operators.json`.
 #[derive(serde::Deserialize)]
@@ -31,13 +32,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 fn dosimeter(folder: &Path, command: &str) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
-        .args(command.split(' '))
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    command::run(folder, command.split(' '))
 }
 fn json(folder: &Path, command: &str) -> serde_json::Value {
     let (code, stdout, stderr) = dosimeter(folder, &format!("{command} --json"));

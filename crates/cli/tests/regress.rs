@@ -1,8 +1,9 @@
 //! `dosimeter regress` on a small table.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+mod command;
+
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::Command;
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -17,13 +18,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 fn dosimeter(folder: &Path, command: &str) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
-        .args(command.split(' '))
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    command::run(folder, command.split(' '))
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What people see: exit code, stdout and stderr of whole commands.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
+mod command;
+
 use dosimeter_testing::{STUDY, study_with};
 use insta::assert_snapshot;
 use std::path::Path;
@@ -145,13 +147,7 @@ fn a_reader_that_goes_away_is_no_error() {
 
 /// Exit code, stdout, stderr.
 fn parts(folder: &Path, command: &str) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_dosimeter"))
-        .args(command.split(' '))
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
+    command::run(folder, command.split(' '))
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Session {
     /// wrong; finished tasks are kept.
     pub fn run(&self, root: &Path, speed: Speed, watch: &dyn Watch) -> Result<Report, Error> {
         let store = Store::open(root)?;
-        self.refuse_other_study(root)?;
+        refuse_other_study(root, &self.study.name)?;
         self.remove_other_report(root)?;
         let file = &self.study.file;
         let origin = Origin {
@@ -119,16 +119,17 @@ impl Session {
         }
         Ok(())
     }
-    /// A study that was edited keeps its name; one of another name would lose the report that is there.
-    fn refuse_other_study(&self, root: &Path) -> Result<(), Error> {
-        let text = file::text_of(&root.join("study.toml")).unwrap_or_default();
-        match file::name_in(&text) {
-            Some(there) if there != self.study.name => {
-                let (path, here) = (root.to_owned(), self.study.name.clone());
-                Err(Error::OtherStudy { path, there, here })
-            }
-            _ => Ok(()),
+}
+
+/// A study that was edited keeps its name; one of another name would lose the report that is there.
+pub(crate) fn refuse_other_study(root: &Path, name: &str) -> Result<(), Error> {
+    let text = file::text_of(&root.join("study.toml")).unwrap_or_default();
+    match file::name_in(&text) {
+        Some(there) if there != name => {
+            let (path, here) = (root.to_owned(), name.to_owned());
+            Err(Error::OtherStudy { path, there, here })
         }
+        _ => Ok(()),
     }
 }
 

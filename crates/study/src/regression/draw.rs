@@ -1,6 +1,6 @@
 //! One draw: a split, and every mechanism at every epsilon on it.
 use super::simulation::Patients;
-use super::{ORACLE, RegressionStudy, mechanism};
+use super::{ORACLE, RegressionStudy};
 use crate::Error;
 use dosimeter_attack::inversion::{Accuracy, Discriminant, ErrorModel, Inversion, Marginal};
 use dosimeter_attack::squared_error;
@@ -8,7 +8,7 @@ use dosimeter_data::{RegressionTable, Seed};
 use dosimeter_privacy::accountants::Pld;
 use dosimeter_privacy::{Accountant, Delta, Epsilon, NoiseRng, Relation};
 use dosimeter_train::regression::{
-    Bounds, Budget, Claim, Input, LinearModel, Regression, Rows, Statistics, oracle,
+    Bounds, Budget, Claim, Input, LinearModel, Regression, Rows, Statistics, oracle, regression,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub(crate) struct CellPlan {
 pub(crate) fn cells(study: &RegressionStudy) -> Vec<CellPlan> {
     let mut cells = Vec::new();
     let mut add = |name: &str, epsilons: &[f64], share: f64| {
-        let private = mechanism(name).is_none_or(|m| m.claim() != Claim::NotPrivate);
+        let private = regression(name).is_none_or(|m| m.claim() != Claim::NotPrivate);
         let epsilons: Vec<Option<f64>> =
             if private { epsilons.iter().copied().map(Some).collect() } else { vec![None] };
         for epsilon in epsilons {
@@ -99,7 +99,7 @@ struct Parts {
 fn split(study: &RegressionStudy, table: &RegressionTable, seed: Seed) -> Result<Parts, Error> {
     let mut order: Vec<usize> = (0..table.len()).collect();
     dosimeter_data::seed::shuffle(&mut order, &mut seed.child("split").rng());
-    let fitted = (table.len() as f64 * study.fit.fitted) as usize;
+    let fitted = fitted_rows(study, table.len());
     let attacker = (table.len() - fitted) / 2;
     let (first, rest) = order.split_at(fitted);
     let (second, judged_rows) = rest.split_at(attacker);
@@ -173,15 +173,15 @@ pub(crate) fn draw(
         let label = format!("{} {epsilon:?} {:?}", cell.mechanism, cell.share);
         let mut rng = NoiseRng::experiment(seed.child("noise").child(&label).bytes());
         let chosen;
-        let (regression, private): (&dyn Regression, bool) = if cell.mechanism == ORACLE {
+        let (mechanism, private): (&dyn Regression, bool) = if cell.mechanism == ORACLE {
             chosen = oracle(statistics, &judged_statistics, epsilon)?;
             (&chosen, false)
         } else {
-            (mechanism(&cell.mechanism).ok_or(Error::ArtifactShape)?, true)
+            (regression(&cell.mechanism).ok_or(Error::ArtifactShape)?, true)
         };
         let input = Input::new(&bounds, statistics, Some(rows));
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta };
-        let fit = match regression.fit(&input, budget, &mut rng) {
+        let fit = match mechanism.fit(&input, budget, &mut rng) {
             Ok(fit) => fit,
             Err(
                 dosimeter_train::regression::Error::NoAgreement { .. }

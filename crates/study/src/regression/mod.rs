@@ -21,7 +21,7 @@ pub use session::{Progress, RegressionSession, is_regression};
 
 use crate::Error;
 use crate::source::Problem;
-use dosimeter_train::regression::{REGRESSIONS, Regression, regression};
+use dosimeter_train::regression::{REGRESSIONS, regression};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -125,15 +125,18 @@ impl RegressionStudy {
     /// # Errors
     /// [`Error::Disk`], [`Error::Study`] saying what is wrong in which line or field.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        let text = crate::file::text_of(file)?;
-        let mut study: Self = toml::from_str(&text).map_err(|e| {
+        Self::parse(file, &crate::file::text_of(file)?)
+    }
+    /// As [`Self::read`], of text that was read before.
+    fn parse(file: &Path, text: &str) -> Result<Self, Error> {
+        let mut study: Self = toml::from_str(text).map_err(|e| {
             let before = e.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let (line, what) = (before.matches('\n').count() + 1, e.message().to_owned());
             Error::Study(vec![Problem { file: file.to_owned(), line, field: String::new(), what }])
         })?;
         study
             .check()
-            .map_err(|(field, what)| Error::Study(vec![Problem::of(file, &text, field, what)]))?;
+            .map_err(|(field, what)| Error::Study(vec![Problem::of(file, text, field, what)]))?;
         let folder = file.parent().unwrap_or_else(|| Path::new(""));
         for path in study.regression.paths_mut() {
             *path = folder.join(&*path);
@@ -217,8 +220,3 @@ impl RegressionStudy {
 
 /// The name of rls-out with parameters chosen on the judged rows: a registry entry has no such rows.
 pub(crate) const ORACLE: &str = "rls_out_oracle";
-
-/// A mechanism of the registry.
-pub(crate) fn mechanism(name: &str) -> Option<&'static dyn Regression> {
-    regression(name)
-}

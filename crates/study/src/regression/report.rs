@@ -1,11 +1,11 @@
 //! Draws put together: means with intervals.
+use super::RegressionStudy;
 use super::draw::{CellDraw, CellPlan, Draw, Guesses, delta, fitted_rows};
-use super::{ORACLE, RegressionStudy, mechanism};
 use crate::Error;
 use dosimeter_audit::interval::across_repeats;
 use dosimeter_data::RegressionTable;
 use dosimeter_data::regression::Counts;
-use dosimeter_train::regression::Claim;
+use dosimeter_train::regression::{Claim, regression};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -162,7 +162,8 @@ impl RegressionReport {
             };
             let uppers: Option<Vec<f64>> = of.iter().map(|d| d.epsilon_upper).collect();
             let epsilon_upper = uppers.and_then(|u| u.into_iter().reduce(f64::max));
-            let known = mechanism(&plan.mechanism).filter(|_| plan.mechanism != ORACLE);
+            // The oracle is in no registry.
+            let known = regression(&plan.mechanism);
             Ok(Cell {
                 mechanism: plan.mechanism.clone(),
                 claim: known.map_or(Claim::NotPrivate, |m| m.claim()),

@@ -5,6 +5,7 @@ use super::report::RegressionReport;
 use super::simulation::Patients;
 use crate::report::regression_page;
 use crate::run::Speed;
+use crate::session::refuse_other_study;
 use crate::source::Problem;
 use crate::store::Found;
 use crate::{Error, Store, TaskId};
@@ -45,8 +46,8 @@ impl RegressionSession {
     /// # Errors
     /// What is wrong with the file or the data.
     pub fn open(file: &Path) -> Result<Self, Error> {
-        let study = RegressionStudy::read(file)?;
         let text = crate::file::text_of(file)?;
+        let study = RegressionStudy::parse(file, &text)?;
         Self::of(study, text, Some(file))
     }
     /// Of a study that is in no file.
@@ -102,11 +103,7 @@ impl RegressionSession {
         progress: &dyn Progress,
     ) -> Result<RegressionReport, Error> {
         let store = Store::open(root)?;
-        let there = crate::file::text_of(&root.join("study.toml")).unwrap_or_default();
-        if let Some(there) = crate::file::name_in(&there).filter(|n| *n != self.study.name) {
-            let (path, here) = (root.to_owned(), self.study.name.clone());
-            return Err(Error::OtherStudy { path, there, here });
-        }
+        refuse_other_study(root, &self.study.name)?;
         store.publish("study.toml", self.text.as_bytes())?;
         let fingerprint = self.table.fingerprint();
         let draws = self.study.fit.draws;

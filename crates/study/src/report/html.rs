@@ -29,20 +29,27 @@ struct Section {
     body: Markup,
 }
 
+/// What every page begins with: it holds all it needs and asks nothing of a network.
+pub(super) fn head(name: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+            title { (name) " \u{2013} Dosimeter report" }
+            link rel="icon" href="data:,";
+            style { (PreEscaped(include_str!("style.css"))) }
+        }
+    }
+}
+
 fn document(report: &Report, timings: Option<&Timings>) -> Markup {
     let sections = sections(report, timings);
     let (d, s) = (&report.dataset, &report.study);
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                title { (s.name) " \u{2013} Dosimeter report" }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
+            (head(&s.name))
             body {
                 main {
                     @if report.origin == Origin::Fixture {

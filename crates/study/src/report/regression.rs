@@ -1,9 +1,10 @@
 //! The page of a study of regression.
 use super::figure::{Axis, Panel, Shape, key};
+use super::html::head;
 use super::number::{count, share, significant};
 use crate::regression::{Cell, Measured, RegressionReport};
 use dosimeter_train::regression::{Claim, regression};
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 /// How the series of a panel look; a panel has at most so many.
 const LOOKS: [(&str, Shape); 4] = [
@@ -95,14 +96,7 @@ pub(crate) fn regression_page(report: &RegressionReport) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-                title { (report.name) " \u{2013} Dosimeter report" }
-                link rel="icon" href="data:,";
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
+            (head(&report.name))
             body { main {
                 header {
                     p.eyebrow { "Dosimeter " (env!("CARGO_PKG_VERSION")) " \u{b7} private linear regression" }

@@ -6,6 +6,7 @@
 import json
 import pathlib
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -230,7 +231,7 @@ refuse("weights on the last of two axes", "weights of shape [2, 3] do not take r
 refuse("not finite", "node \"y\" (MatMul, opset 17): its parameter 0 is NaN", [node("MatMul", "x w", "y")], w=f32(np.nan, 1, 2, 3).reshape(4, 1))
 refuse("infinite constant", "a constant is inf", [node("Add", "x c", "y")], c=f32(np.inf))
 refuse("whole numbers for weights", "its input 1 holds whole numbers, not float32", [node("MatMul", "x w", "y")], w=np.ones((4, 2), dtype=np.int64))
-refuse("half precision", "it holds float16", [node("Add", "x c", "y")], c=np.ones(4, dtype=np.float16))
+refuse("double precision", "it holds float64", [node("Add", "x c", "y")], c=np.ones(4, dtype=np.float64))
 refuse("texts", "it holds string", [node("Add", "x c", "y")], c=np.array(["a"]))
 refuse("an input of bytes", "takes uint8, not float32", [node("Cast", "x", "y", to=1)], kind=TensorProto.UINT8)
 refuse("weights of another width", "it takes [3], got [4]", [node("Gemm", "x w", "y")], w=numbers(3, 2))
@@ -249,6 +250,25 @@ refuse("a window beyond", "its kernel_shape has 1000000", [node("MaxPool", "x", 
 refuse("nothing left", "it takes nothing of axis 0", [node("Slice", "x s e a", "y")], s=i64(3), e=i64(3), a=i64(1))
 refuse("two settings open", "leaves two lengths open", [node("Reshape", "x s", "y")], s=i64(0, -1, -1))
 refuse("an open shape", "leaves the shape of a record open, [?]", [node("Relu", "x", "y")], record=("width",))
+
+# Biases that an exporter adds in a node of their own, and what only looks like them.
+case("Conv Add", [node("Conv", "x w", "z"), node("Add", "z b", "y")], (2, 3, 3), w=numbers(4, 2, 2, 2), b=numbers(1, 4, 1, 1))
+case("Conv Add first", [node("Conv", "x w", "z"), node("Add", "b z", "y")], (2, 5), w=numbers(3, 2, 2), b=numbers(3, 1))
+case("Conv Add along the width", [node("Conv", "x w", "z"), node("Add", "z b", "y")], (2, 3, 4), w=numbers(3, 2, 1, 2), b=numbers(3))
+case("Conv Add, read twice", [
+    node("Conv", "x w", "z"), node("Add", "z b", "u"), node("Mul", "u z", "y"),
+], (2, 3, 3), w=numbers(4, 2, 2, 2), b=numbers(1, 4, 1, 1))
+case("Conv with biases Add", [node("Conv", "x w b", "z"), node("Add", "z c", "y")], (1, 3, 3), w=numbers(2, 1, 2, 2), b=numbers(2), c=numbers(2, 1, 1))
+
+# Half precision, with numbers of which products and sums are exact in it: all is computed in single precision here.
+quarters = lambda *shape: (random.integers(-4, 5, size=shape) / 4).astype(np.float16)
+exact = lambda *shape: quarters(*shape).astype(np.float32)
+case("float16 weights", [
+    node("Cast", "x", "h", to=TensorProto.FLOAT16), node("Gemm", "h w b", "z"), node("Cast", "z", "y", to=TensorProto.FLOAT),
+], (3,), make=exact, w=quarters(3, 2), b=quarters(2))
+case("bfloat16 weights", [
+    node("Cast", "w", "v", to=TensorProto.FLOAT), node("MatMul", "x v", "y"),
+], (3,), make=exact, w=quarters(3, 2).astype(ml_dtypes.bfloat16))
 
 # Weights in a file of their own: 4 bytes of something else, then two by two numbers.
 made = model([node("MatMul", "x w", "y")], (2,), {"w": f32(1, 2, 3, 4).reshape(2, 2)}, 17, "N", ["y"])

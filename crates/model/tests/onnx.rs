@@ -72,6 +72,24 @@ fn every_operator_computes_what_onnx_runtime_computes() {
 }
 
 #[test]
+fn biases_of_a_node_of_their_own_are_trained_with_the_weights() {
+    // Constants that are not one for each output of a product stay what they are.
+    let layers = [
+        ("MatMul Add opset 17", 1),
+        ("Conv Add opset 17", 1),
+        ("Conv Add first opset 17", 1),
+        ("Conv Add along the width opset 17", 2),
+        ("Conv Add, read twice opset 17", 3),
+        ("Conv with biases Add opset 17", 2),
+    ];
+    for (name, count) in layers {
+        let cases = cases().0;
+        let case = cases.iter().find(|c| c.name == name).unwrap();
+        assert_eq!(read(&case.bytes()).unwrap().graph.nodes().len(), count, "{name}");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_and_the_error_says_where_and_why() {
     let mut wrong = Vec::new();
     for case in cases().0 {

@@ -74,6 +74,8 @@ pub(super) struct Call<'b, 'm> {
     pub(super) attributes: Attributes<'m>,
     /// How often each value of the model is read.
     pub(super) uses: &'b HashMap<&'m str, usize>,
+    /// The constant that is added to its output, if nothing else is done with it.
+    pub(super) added: Option<&'m wire::Tensor>,
 }
 
 impl Call<'_, '_> {

@@ -36,13 +36,21 @@ pub(super) struct Builder {
     pub(super) names: Vec<String>,
     pub(super) opset: i64,
     pub(super) records: Option<usize>,
-    /// Outputs of matrix products to which nothing else has been added and that nothing else reads: where their biases
-    /// lie.
-    pub(super) without_bias: HashMap<String, Range<usize>>,
+    /// Outputs of products and convolutions that have no biases yet and that one node reads.
+    pub(super) without_bias: HashMap<String, Biases>,
     pub(super) folder: Folder,
     /// Numbers that may be made while reading, for those in the file, and those made.
     room: u64,
     made: u64,
+}
+
+/// Where biases belong that the next node may add.
+#[derive(Debug)]
+pub(super) struct Biases {
+    /// Their place among the parameters.
+    pub(super) range: Range<usize>,
+    /// Axes behind theirs.
+    pub(super) axes_behind: usize,
 }
 
 pub(super) fn import(
@@ -114,6 +122,7 @@ pub(super) fn import(
             inputs,
             attributes: Attributes::new(node).map_err(&fail)?,
             uses: &order.uses,
+            added: order.added_next(graph, node).and_then(|name| tensors.get(name).copied()),
         };
         let outputs = call.run(operator).map_err(&fail)?;
         for (name, value) in node.output.iter().zip(outputs.iter()) {
@@ -180,6 +189,8 @@ struct Order<'m> {
     nodes: Vec<usize>,
     /// How often each value is read; the output once more.
     uses: HashMap<&'m str, usize>,
+    /// A node that reads each value.
+    readers: HashMap<&'m str, usize>,
 }
 impl<'m> Order<'m> {
     fn of(graph: &'m wire::Graph, options: &Options) -> Result<Self, Error> {
@@ -221,17 +232,27 @@ impl<'m> Order<'m> {
         let mut needed = vec![false; graph.node.len()];
         let mut open: Vec<usize> = makers.get(output).copied().flatten().into_iter().collect();
         let mut uses = HashMap::from([(output, 1)]);
+        let mut readers = HashMap::new();
         while let Some(position) = open.pop() {
             if std::mem::replace(&mut needed[position], true) {
                 continue;
             }
             for name in &graph.node[position].input {
                 *uses.entry(name.as_str()).or_insert(0) += 1;
+                readers.insert(name.as_str(), position);
                 open.extend(makers.get(name.as_str()).copied().flatten());
             }
         }
         let nodes = (0..needed.len()).filter(|i| needed[*i]).collect();
-        Ok(Self { output, nodes, uses })
+        Ok(Self { output, nodes, uses, readers })
+    }
+    /// What is added to the output of a node, if nothing else is done with it.
+    fn added_next(&self, graph: &'m wire::Graph, node: &wire::Node) -> Option<&'m str> {
+        let output = first_output(node);
+        let reader = &graph.node[*self.readers.get(output)?];
+        let only = self.uses.get(output) == Some(&1) && reader.op_type == "Add";
+        let mut others = reader.input.iter().filter(|name| *name != output);
+        others.next().filter(|_| only).map(String::as_str)
     }
 }
 
@@ -260,7 +281,7 @@ fn input_of<'m>(
     let Some(tensor) = tensor else {
         return wrong(format!("its input {name:?} is no tensor"));
     };
-    if tensor.elem_type != data_type::FLOAT {
+    if !data_type::is_float(tensor.elem_type.into()) {
         let kind = data_type::name(tensor.elem_type.into());
         return wrong(format!("its input {name:?} takes {kind}, not float32"));
     }

@@ -61,11 +61,11 @@ fn decode(message: &wire::Tensor, folder: &Folder) -> Result<Tensor, String> {
         data_type::FLOAT | data_type::INT32 => 4,
         data_type::INT64 => 8,
         data_type::UINT8 | data_type::INT8 | data_type::BOOL => 1,
-        data_type::UINT16 | data_type::INT16 => 2,
+        data_type::UINT16 | data_type::INT16 | data_type::FLOAT16 | data_type::BFLOAT16 => 2,
         other => {
             let kind = data_type::name(other.into());
             return Err(format!(
-                "it holds {kind}, not float32 or whole numbers; convert the model"
+                "it holds {kind}, not floating-point numbers of 16 or 32 bits or whole numbers; convert the model"
             ));
         }
     };
@@ -97,6 +97,23 @@ fn decode(message: &wire::Tensor, folder: &Folder) -> Result<Tensor, String> {
             None => {
                 fits(message.float_data.len())?;
                 message.float_data.clone()
+            }
+        };
+        return Ok(Tensor::Floats(Rc::new(Floats { dims, values })));
+    }
+    let half: Option<fn(u16) -> f32> = match message.data_type {
+        data_type::FLOAT16 => Some(|bits| half::f16::from_bits(bits).to_f32()),
+        data_type::BFLOAT16 => Some(|bits| half::bf16::from_bits(bits).to_f32()),
+        _ => None,
+    };
+    if let Some(half) = half {
+        let values = match raw {
+            Some(raw) => {
+                raw.as_chunks::<2>().0.iter().map(|b| half(u16::from_le_bytes(*b))).collect()
+            }
+            None => {
+                fits(message.int32_data.len())?;
+                message.int32_data.iter().map(|bits| half(*bits as u16)).collect()
             }
         };
         return Ok(Tensor::Floats(Rc::new(Floats { dims, values })));

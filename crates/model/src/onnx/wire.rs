@@ -123,6 +123,13 @@ pub(super) mod data_type {
     pub(in crate::onnx) const INT32: i32 = 6;
     pub(in crate::onnx) const INT64: i32 = 7;
     pub(in crate::onnx) const BOOL: i32 = 9;
+    pub(in crate::onnx) const FLOAT16: i32 = 10;
+    pub(in crate::onnx) const BFLOAT16: i32 = 16;
+
+    /// Whether its numbers are computed with, in single precision.
+    pub(in crate::onnx) fn is_float(kind: i64) -> bool {
+        [FLOAT, FLOAT16, BFLOAT16].iter().any(|float| i64::from(*float) == kind)
+    }
 
     pub(in crate::onnx) fn name(kind: i64) -> String {
         match kind {

@@ -5,7 +5,7 @@ use crate::layers::{
     Reduction, Softmax,
 };
 use crate::onnx::call::Call;
-use crate::onnx::import::{Flow, Known, graph_shape, integers};
+use crate::onnx::import::{Biases, Flow, Known, graph_shape, integers};
 use crate::onnx::tensor::{Floats, Integers, Size, Tensor};
 use std::rc::Rc;
 
@@ -206,7 +206,7 @@ fn both(call: &mut Call<'_, '_>, operation: Arithmetic) -> Outputs {
     combine(call, operation, &a, &b).map(one)
 }
 
-/// Constants added to a matrix product are its biases.
+/// Constants added to a matrix product or a convolution are its biases.
 fn add_bias(call: &mut Call<'_, '_>, product: usize, bias: usize) -> Result<Option<Known>, String> {
     let name = call.node.input.get(product).map(String::as_str).unwrap_or_default();
     let (Known::Flow(flow), Known::Tensor(Tensor::Floats(tensor))) =
@@ -214,17 +214,21 @@ fn add_bias(call: &mut Call<'_, '_>, product: usize, bias: usize) -> Result<Opti
     else {
         return Ok(None);
     };
-    let (outer, last) = match tensor.dims.split_last() {
-        Some((last, outer)) => (outer, *last),
-        None => return Ok(None),
+    let Some(Biases { range, axes_behind }) = call.builder.without_bias.get(name) else {
+        return Ok(None);
     };
-    if flow.dims.last() != Some(&last)
-        || outer.len() > flow.dims.len()
-        || outer.iter().any(|d| *d != 1)
+    // One for each place of their axis, the same along all others, those of records included.
+    let of_axis = |(from_the_end, length): (usize, &usize)| {
+        *length == if from_the_end == *axes_behind { range.len() } else { 1 }
+    };
+    if tensor.dims.len() <= *axes_behind
+        || tensor.dims.len() > flow.dims.len() + 1
+        || !tensor.dims.iter().rev().enumerate().all(of_axis)
     {
         return Ok(None);
     }
-    let Some(range) = call.builder.without_bias.remove(name) else { return Ok(None) };
+    let range = range.clone();
+    call.builder.without_bias.remove(name);
     if tensor.values.iter().any(|b| !b.is_finite()) {
         return Err("a bias is not a finite number".into());
     }

@@ -72,10 +72,10 @@ pub(super) fn cast(call: &mut Call<'_, '_>) -> Outputs {
     call.attributes.ignore("round_mode");
     let to = call.attributes.int("to")?.ok_or("it does not say to which kind")?;
     let input = call.input(0)?;
-    let float = i64::from(data_type::FLOAT);
+    let float = data_type::is_float(to);
     match &input {
-        Known::Flow(_) | Known::Tensor(Tensor::Floats(_)) if to == float => Ok(one(input)),
-        Known::Tensor(Tensor::Integers(tensor)) if to == float => {
+        Known::Flow(_) | Known::Tensor(Tensor::Floats(_)) if float => Ok(one(input)),
+        Known::Tensor(Tensor::Integers(tensor)) if float => {
             let numbers = tensor.numbers()?;
             call.builder.spend(numbers.len())?;
             let numbers = numbers.iter().map(|n| *n as f32).collect();

@@ -4,7 +4,7 @@ use crate::layers::{
     Affine, Arrange, BatchNormalization, Convolution, Layer, Linear, Normalization, Reshape, Window,
 };
 use crate::onnx::call::Call;
-use crate::onnx::import::{Flow, Known};
+use crate::onnx::import::{Biases, Flow, Known};
 use crate::onnx::tensor::Floats;
 
 type Outputs = Result<Vec<Known>, String>;
@@ -90,16 +90,18 @@ pub(super) fn mat_mul(call: &mut Call<'_, '_>) -> Outputs {
         return by_places(call, &input, &weights);
     }
     let output = linear(call, &input, &weights, false, 1.0, &[])?;
-    expect_biases(call, output.dims[0]);
+    expect_biases(call, output.dims[0], 0);
     Ok(one(Known::Flow(output)))
 }
-/// The last `outputs` parameters are biases; what is added to the node's output and nothing else reads goes there.
-fn expect_biases(call: &mut Call<'_, '_>, outputs: usize) {
+/// The last `outputs` parameters are biases, one for each place of an axis; what is added to the node's output and nothing else
+/// reads goes there.
+pub(super) fn expect_biases(call: &mut Call<'_, '_>, outputs: usize, axes_behind: usize) {
     if call.uses(0) == 1
         && let Some(name) = call.node.output.first()
     {
         let end = call.builder.graph.parameters().len();
-        call.builder.without_bias.insert(name.clone(), end - outputs..end);
+        let biases = Biases { range: end - outputs..end, axes_behind };
+        call.builder.without_bias.insert(name.clone(), biases);
     }
 }
 
@@ -141,7 +143,7 @@ fn by_places(call: &mut Call<'_, '_>, input: &Flow, weights: &Floats) -> Outputs
         (Layer::Reshape(Reshape { shape: [outer, &[outputs]].concat() }), &[]),
     ];
     let flow = in_turn(call, input.clone(), layers)?;
-    expect_biases(call, outputs);
+    expect_biases(call, outputs, 0);
     Ok(one(Known::Flow(flow)))
 }
 

@@ -1,5 +1,6 @@
 //! Operators that slide a window over one or two axes.
 use super::one;
+use super::weighted::expect_biases;
 use crate::layers::{Convolution, Layer, Pool, Pooling, Reduce, Reduction, Window};
 use crate::onnx::call::Call;
 use crate::onnx::import::{Flow, Known};
@@ -119,13 +120,20 @@ pub(super) fn conv(call: &mut Call<'_, '_>) -> Outputs {
     }
     let window = window(call, &input, Some(kernel), false)?;
     let channels = per_group.checked_mul(groups).ok_or("too many channels")?;
-    let bias = biases.is_some();
+    // Some exporters add biases in a node of their own.
+    let added = call.added.filter(|t| t.dims.iter().product::<i64>() == outputs as i64).is_some();
+    let bias = biases.is_some() || added;
     let layer = Convolution { channels, outputs, groups, window, bias };
     let mut parameters = weights.values.clone();
-    if let Some(biases) = biases {
-        parameters.extend_from_slice(&biases.values);
+    match &biases {
+        Some(biases) => parameters.extend_from_slice(&biases.values),
+        None if added => parameters.resize(parameters.len() + outputs, 0.0),
+        None => {}
     }
     let output = call.builder.add(Layer::Convolution(layer), &[input.value], &parameters)?;
+    if biases.is_none() && added {
+        expect_biases(call, outputs, output.dims.len() - 1);
+    }
     Ok(one(Known::Flow(output)))
 }
 

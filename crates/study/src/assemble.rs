@@ -882,6 +882,9 @@ fn recipe_line(study: &Study, core: Option<&Core>, arm: &Arm) -> String {
         arm.epochs,
         target.l2,
     );
+    if let Some(decay) = target.averaging {
+        line.push_str(&format!(", weights averaged at {decay}"));
+    }
     if let Some(stopping) = target.early_stopping {
         line.push_str(&format!(", patience {}", stopping.patience));
     }

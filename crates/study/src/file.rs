@@ -59,6 +59,7 @@ pub const FIELDS: &[Field] = fields! {
         "batch_size": "a whole number from 1 to the training-set size", None, "Records per step; the expected number where batches are Poisson samples.";
         "epochs": "a whole number from 1 to 1000000", None, "Most passes over the training set.";
         "l2": "a number of at least 0", Some("0"), "Weight of half the squared parameter norm; outside of clipping.";
+        "averaging": "a number from 0 to below 1", Some("none"), "Decay of an average of the weights over the steps, which is given and judged in place of the last weights; 0.999 looks back over about a thousand steps. It costs no privacy.";
         "early_stopping": "a table", Some("none"), "Stop when the validation loss no longer falls.";
     }
     "target.core" {
@@ -256,6 +257,11 @@ fn target(file: &Path, section: &Section<'_>, split: Option<SplitSpec>) -> Optio
     let batch_size = section.size("batch_size", 1..=most_per_batch(split), None);
     let epochs = section.size("epochs", 1..=EPOCHS, None);
     let l2 = section.real("l2", |x| x >= 0.0, Some(0.0));
+    let averaging = if section.has("averaging") {
+        Some(section.real("averaging", |x| (0.0..1.0).contains(&x), None)?)
+    } else {
+        None
+    };
     let early_stopping = if section.has("early_stopping") {
         let inner = section.table("early_stopping", "target.early_stopping");
         let patience = inner.size("patience", 1..=EPOCHS, None);
@@ -279,6 +285,7 @@ fn target(file: &Path, section: &Section<'_>, split: Option<SplitSpec>) -> Optio
         batch_size: batch_size?,
         epochs: epochs?,
         l2: l2?,
+        averaging,
         early_stopping,
     })
 }

@@ -147,6 +147,7 @@ pub(crate) fn recipe(study: &Study, arm: &Arm) -> Result<Recipe, Error> {
         batch_size: arm.batch_size,
         epochs: arm.epochs,
         l2: target.l2,
+        averaging: target.averaging,
         early_stopping: target.early_stopping.map(|s| train::EarlyStopping {
             patience: s.patience,
             least_improvement: 0.0,

@@ -105,6 +105,9 @@ pub struct Target {
     pub epochs: usize,
     /// Weight of half the squared norm of the parameters, outside of clipping.
     pub l2: f64,
+    /// Decay of the average of the weights that is given in place of the last ones, in `[0, 1)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub averaging: Option<f64>,
     /// Stop when the loss on validation records no longer falls.
     pub early_stopping: Option<EarlyStopping>,
 }

@@ -76,6 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         epochs,
         l2: 0.0,
         early_stopping: None,
+        averaging: None,
         arm: Arm::Dp { clipping_norm: 0.1, noise_multiplier },
     };
     let all = |set: &Dataset| (0..set.len() as u32).map(RecordId).collect::<Vec<_>>();

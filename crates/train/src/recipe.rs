@@ -227,6 +227,12 @@ pub struct Recipe {
     /// Whether and when training ends before all epochs.
     #[serde(default)]
     pub early_stopping: Option<EarlyStopping>,
+    /// Gives the average of the parameters over the updates instead of the last ones: each update moves the average by
+    /// `1 - d` of the way, `d` the lesser of this decay and `(1 + t) / (10 + t)` behind update `t`. In `[0, 1)`.
+    ///
+    /// It smooths the noise of the updates away and costs no privacy: the average is computed from what was released.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub averaging: Option<f64>,
     /// No DP, clipping only, or DP.
     pub arm: Arm,
 }
@@ -266,6 +272,9 @@ impl Recipe {
         counted("batch size", self.batch_size)?;
         counted("epochs", self.epochs)?;
         not_negative("l2", self.l2)?;
+        if let Some(averaging) = self.averaging {
+            decay("averaging", averaging)?;
+        }
         if let Some(early) = self.early_stopping {
             counted("patience", early.patience)?;
             not_negative("least improvement", early.least_improvement)?;

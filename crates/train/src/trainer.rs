@@ -109,6 +109,8 @@ struct Run<'a> {
     training: &'a Training<'a>,
     graph: Graph,
     pass: Pass,
+    /// The average of the parameters so far, empty without averaging.
+    average: Vec<f32>,
     /// One part of a gradient sum.
     part: Vec<f32>,
     steps: u64,
@@ -152,9 +154,11 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
     let graph = recipe.architecture.build(dataset, dataset.classes, &mut weights)?;
     let mut updates = training.updates(&graph)?;
     let parameters = graph.parameters().len();
+    let average = recipe.averaging.map(|_| graph.parameters().to_vec()).unwrap_or_default();
     let mut run = Run {
         training,
         graph,
+        average,
         pass: Pass {
             workspace: Workspace::new(),
             batch: Batch::default(),
@@ -172,6 +176,7 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
         if !squared_norm(run.graph.parameters()).is_finite() {
             return Err(Error::Diverged { epoch });
         }
+        run.exchange();
         let facts = run.facts()?;
         history.push(facts);
         let validation_loss = facts.validation.map(|v| v.loss);
@@ -180,7 +185,10 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
         if let (Some(early), Some(loss)) = (recipe.early_stopping, validation_loss)
             && best.stagnates(early, epoch, loss, run.graph.parameters())
         {
-            break;
+            return run.finish(history, &best, updates);
+        }
+        if epoch < recipe.epochs {
+            run.exchange();
         }
     }
     run.finish(history, &best, updates)
@@ -325,8 +333,26 @@ impl Run<'_> {
                 }
             }
             self.steps += 1;
+            self.follow();
         }
         Ok(())
+    }
+
+    /// Moves the average of the parameters towards those of the last update.
+    fn follow(&mut self) {
+        let Some(decay) = self.training.recipe.averaging else { return };
+        let t = self.steps as f64;
+        let way = (1.0 - decay.min((1.0 + t) / (10.0 + t))) as f32;
+        for (average, parameter) in self.average.iter_mut().zip(self.graph.parameters()) {
+            *average += way * (parameter - *average);
+        }
+    }
+
+    /// Puts the averaged parameters into the network and keeps those of the last update, or the other way round.
+    fn exchange(&mut self) {
+        if !self.average.is_empty() {
+            self.average.swap_with_slice(self.graph.parameters_mut());
+        }
     }
 
     /// What was seen in the epoch that has just ended.

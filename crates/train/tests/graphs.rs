@@ -49,6 +49,7 @@ fn recipe(arm: Arm) -> Recipe {
         epochs: 12,
         l2: 0.0,
         early_stopping: None,
+        averaging: None,
         arm,
     }
 }

@@ -43,6 +43,7 @@ fn recipe(arm: Arm) -> Recipe {
         epochs: 4,
         l2: 0.0,
         early_stopping: None,
+        averaging: None,
         arm,
     }
 }
@@ -240,6 +241,41 @@ fn early_stopping_accounts_for_the_steps_taken_and_restores_the_best_epoch() {
 }
 
 #[test]
+fn averaged_weights_are_the_average_over_the_updates_and_cost_what_the_updates_cost() {
+    let dataset = bits(64, 20, 2, 9);
+    let (records, held_out) = (ids(0..48), ids(48..64));
+    for (arm, decay) in [(Arm::NoDp, 0.3), (dp(1.0, 0.5), 0.3), (dp(1.0, 0.5), 0.0_f64)] {
+        // One update per epoch, so that shorter trainings give the weights behind each update.
+        let last = |epochs| Recipe { batch_size: 48, epochs, ..recipe(arm) };
+        let fitted = |recipe: &Recipe| {
+            fit(&training(recipe, &dataset, &records, &held_out), &Unwatched).unwrap()
+        };
+        let weights: Vec<Vec<f32>> =
+            (1..=6).map(|epochs| fitted(&last(epochs)).graph.parameters().to_vec()).collect();
+        let mut first = Seed::root(1).child("initial weights").rng();
+        let start = last(1).architecture.build(&dataset, 2, &mut first).unwrap();
+        let mut expected: Vec<f64> = start.parameters().iter().map(|w| f64::from(*w)).collect();
+        for (t, weights) in (1..).zip(&weights) {
+            let t = f64::from(t);
+            let kept = decay.min((1.0 + t) / (10.0 + t));
+            for (average, weight) in expected.iter_mut().zip(weights) {
+                *average = kept * *average + (1.0 - kept) * f64::from(*weight);
+            }
+        }
+        let averaged = fitted(&Recipe { averaging: Some(decay), ..last(6) });
+        for (got, expected) in averaged.graph.parameters().iter().zip(&expected) {
+            assert!((f64::from(*got) - expected).abs() < 1e-6, "{arm:?}: {got}, not {expected}");
+        }
+        let without = fitted(&last(6));
+        assert_eq!(averaged.ledger.events(), without.ledger.events());
+        let judged = evaluate(&averaged.graph, &dataset, &held_out).unwrap();
+        assert_eq!(averaged.validation, Some(judged));
+        assert_eq!(averaged.history[5].validation, Some(judged), "each epoch judges the average");
+        assert_eq!(averaged.graph == without.graph, decay == 0.0);
+    }
+}
+
+#[test]
 fn a_stop_request_ends_training_at_the_next_step() {
     struct After(AtomicU64);
     impl Watch for After {
@@ -270,6 +306,8 @@ fn what_cannot_be_trained_is_refused_before_training() {
         Recipe { epochs: 0, ..good.clone() },
         Recipe { l2: f64::NAN, ..good.clone() },
         Recipe { l2: -1.0, ..good.clone() },
+        Recipe { averaging: Some(1.0), ..good.clone() },
+        Recipe { averaging: Some(f64::NAN), ..good.clone() },
         Recipe { optimizer: Optimizer::adam(f64::INFINITY), ..good.clone() },
         Recipe { optimizer: Optimizer::sgd(0.0), ..good.clone() },
         Recipe { optimizer: Optimizer::Sgd { learning_rate: 0.1, momentum: 1.0 }, ..good.clone() },

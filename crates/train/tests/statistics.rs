@@ -44,6 +44,7 @@ fn the_noise_of_a_step_is_noise_multiplier_times_clipping_norm_over_batch_size()
                 epochs: 1,
                 l2: 0.1,
                 early_stopping: None,
+                averaging: None,
                 arm,
             };
             let training = Training {

@@ -6,7 +6,7 @@
 #![expect(clippy::panic, clippy::print_stdout, reason = "tests")]
 use dosimeter_model::kernels::Write;
 use dosimeter_model::{
-    Activation, Error, Examples, Graph, Layer, Loss, Rows, Targets, Workspace, zoo,
+    Activation, Error, Examples, Graph, Layer, Loss, Pool, Rows, Targets, Workspace, zoo,
 };
 use dosimeter_testing::golden;
 use rand_core::SeedableRng;
@@ -54,7 +54,7 @@ fn network(case: &Case) -> Result<Graph, Error> {
     match case.network.as_str() {
         "lenet" => zoo::lenet(image, classes, &mut rng),
         "small-cnn" => zoo::small_cnn(image, classes, tanh, &mut rng),
-        "cnn" => zoo::cnn(image, classes, tanh, &mut rng),
+        "cnn" => zoo::cnn(image, classes, tanh, Pool::Average, &mut rng),
         "alexnet" => zoo::alexnet(image, classes, &mut rng),
         "vgg16" => zoo::vgg16(image, &[], classes, &mut rng),
         "vgg16-224" => zoo::vgg16(image, &[4096, 4096], classes, &mut rng),

@@ -1,7 +1,7 @@
 //! ONNX models in and out, against ONNX Runtime's answers, and broken ones.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use dosimeter_model::onnx::{self, Options};
-use dosimeter_model::{Graph, Rows, Value, Workspace, zoo};
+use dosimeter_model::{Graph, Pool, Rows, Value, Workspace, zoo};
 use dosimeter_testing::{golden, shared};
 use proptest::prelude::*;
 use rand_core::SeedableRng;
@@ -337,7 +337,7 @@ fn onnx_runtime_computes_what_a_written_graph_computes() {
     for (name, graph) in [
         ("lenet", zoo::lenet(image, 10, &mut rng)),
         ("small-cnn", zoo::small_cnn(image, 10, tanh, &mut rng)),
-        ("cnn", zoo::cnn(image, 10, tanh, &mut rng)),
+        ("cnn", zoo::cnn(image, 10, tanh, Pool::Max, &mut rng)),
         ("mobilenet", zoo::mobilenet_v1(image, 10, &mut rng)),
     ] {
         graphs.push((name.into(), graph.unwrap()));

@@ -3,7 +3,7 @@ use crate::Error;
 use crate::frozen_core::Core;
 use crate::study::Study;
 use dosimeter_data::{Dataset, Seed};
-use dosimeter_model::Activation;
+use dosimeter_model::{Activation, Pool};
 use dosimeter_train::Architecture;
 use dosimeter_train::local::ExpectedEdges;
 
@@ -119,7 +119,10 @@ pub(crate) fn line(architecture: &Architecture) -> String {
         }
         Architecture::Lenet => "lenet".to_owned(),
         Architecture::SmallCnn { activation } => format!("small-cnn {}", between(activation)),
-        Architecture::Cnn { activation } => format!("cnn {}", between(activation)),
+        Architecture::Cnn { activation, pool } => {
+            let pool = if *pool == Pool::Max { "max" } else { "average" };
+            format!("cnn {}, {pool} pooling", between(activation))
+        }
         Architecture::Alexnet => "alexnet".to_owned(),
         Architecture::Vgg16 { hidden: widths } => format!("vgg16 {}", hidden(widths)),
         Architecture::MobilenetV1 => "mobilenet-v1".to_owned(),

@@ -93,6 +93,7 @@ fn pixelization_becomes_one_arm_per_epsilon() {
 
 #[test]
 fn every_model_is_read_with_the_settings_that_it_has() {
+    use dosimeter_model::Pool;
     use dosimeter_train::Architecture;
     let read = |lines: &str| {
         let text = GOOD.replace("hidden = [16]", lines);
@@ -104,7 +105,14 @@ fn every_model_is_read_with_the_settings_that_it_has() {
         ("model = \"mlp\"\nhidden = []", Architecture::Mlp { hidden: vec![], activation: tanh }),
         ("model = \"lenet\"", Architecture::Lenet),
         ("model = \"small-cnn\"", Architecture::SmallCnn { activation: tanh }),
-        ("model = \"cnn\"\nactivation = \"relu\"", Architecture::Cnn { activation: relu }),
+        (
+            "model = \"cnn\"\nactivation = \"relu\"",
+            Architecture::Cnn { activation: relu, pool: Pool::Max },
+        ),
+        (
+            "model = \"cnn\"\npooling = \"average\"",
+            Architecture::Cnn { activation: tanh, pool: Pool::Average },
+        ),
         ("model = \"alexnet\"", Architecture::Alexnet),
         ("model = \"vgg16\"", Architecture::Vgg16 { hidden: vec![4096, 4096] }),
         ("model = \"vgg16\"\nhidden = [8]", Architecture::Vgg16 { hidden: vec![8] }),

@@ -11,7 +11,7 @@ use cpu_time::ThreadTime;
 use dosimeter_data::Seed;
 use dosimeter_model::kernels::{self, Matrix, Write};
 use dosimeter_model::{
-    Activation, Examples, Graph, Layer, Linear, Loss, Rows, Targets, Workspace, zoo,
+    Activation, Examples, Graph, Layer, Linear, Loss, Pool, Rows, Targets, Workspace, zoo,
 };
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
@@ -60,7 +60,7 @@ const CASES: [Case; 5] = [
         inputs: 3 * 32 * 32,
         batch: 64,
         classes: 10,
-        build: |rng| zoo::cnn(&[3, 32, 32], 10, Activation::Tanh, rng),
+        build: |rng| zoo::cnn(&[3, 32, 32], 10, Activation::Tanh, Pool::Average, rng),
         density: None,
     },
     Case {

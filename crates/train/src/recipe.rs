@@ -1,7 +1,7 @@
 //! How a model is trained. Everything that changes a number is here or in the seed; [`crate::Speed`] changes none.
 use crate::Error;
 use dosimeter_data::{Dataset, Inputs};
-use dosimeter_model::{Activation, Graph, zoo};
+use dosimeter_model::{Activation, Graph, Pool, zoo};
 use dosimeter_privacy::NoiseMultiplier;
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,8 @@ pub enum Architecture {
     Cnn {
         /// Behind every layer but the last.
         activation: Activation,
+        /// Behind every two convolutions.
+        pool: Pool,
     },
     /// [`zoo::alexnet`].
     Alexnet,
@@ -74,7 +76,7 @@ impl Architecture {
             }
             Self::Lenet => zoo::lenet(shape, classes, rng)?,
             Self::SmallCnn { activation } => zoo::small_cnn(shape, classes, *activation, rng)?,
-            Self::Cnn { activation } => zoo::cnn(shape, classes, *activation, rng)?,
+            Self::Cnn { activation, pool } => zoo::cnn(shape, classes, *activation, *pool, rng)?,
             Self::Alexnet => zoo::alexnet(shape, classes, rng)?,
             Self::Vgg16 { hidden } => zoo::vgg16(shape, hidden, classes, rng)?,
             Self::MobilenetV1 => zoo::mobilenet_v1(shape, classes, rng)?,
@@ -98,7 +100,7 @@ impl Architecture {
         match self {
             Self::Mlp { activation, .. }
             | Self::SmallCnn { activation }
-            | Self::Cnn { activation } => Some(*activation),
+            | Self::Cnn { activation, .. } => Some(*activation),
             _ => None,
         }
     }

@@ -155,7 +155,7 @@ fn of_table(error: Error) -> Failure {
     match error {
         Error::Data(error) => Failure::Argument {
             what: error.to_string(),
-            hint: "docs/guide/your-own-table.md says what a table may hold".to_owned(),
+            hint: "docs/reference/datasets.md says what each kind of data set may hold, docs/guide/your-own-table.md more of tables".to_owned(),
         },
         error => error.into(),
     }

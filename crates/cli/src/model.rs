@@ -1,6 +1,7 @@
 //! `dosimeter model`.
 use crate::data::write;
-use crate::output::{Failure, print, print_json, print_table};
+use crate::output::{Failure, print, print_json, print_table, say};
+use crate::regress::distinct;
 use dosimeter_study::Error;
 use dosimeter_study::Preparation;
 use dosimeter_study::models::{self, Change, Facts, Part, Ran};
@@ -98,6 +99,17 @@ impl Model {
                     if let Some(accuracy) = ran.accuracy {
                         text.push_str(&format!("\naccuracy  {accuracy:.4}"));
                     }
+                    if let Some(shape) = ran.scaled_from {
+                        text.push_str(&format!(
+                            "\nimages of {shape:?} were brought to the size and channels that the network reads"
+                        ));
+                    }
+                    if ran.not_finite > 0 {
+                        text.push_str(&format!(
+                            "\nnote: outputs of {} records are not finite numbers; --highest, --mean and --deviation say how the network wants its images",
+                            ran.not_finite
+                        ));
+                    }
                     if ran.channels_last {
                         text.push_str("\nimages were turned to have their channels last");
                     }
@@ -105,7 +117,9 @@ impl Model {
                 }
             }
             Self::Export(e) => {
+                distinct(Some(&e.out), &[Some(&e.source.model)])?;
                 let network = models::load(&e.source.model, &e.source.part())?;
+                let had_batch_normalization = network.has_batch_normalization();
                 let change = match e.group_normalization {
                     Some(groups) => Change::Groups(groups),
                     None if e.fold => Change::Fold,
@@ -114,6 +128,9 @@ impl Model {
                 let as_onnx = e.out.extension().is_some_and(|x| x.eq_ignore_ascii_case("onnx"));
                 let (network, bytes) = models::export(&e.source.model, &network, change, as_onnx)?;
                 write(&e.out, |out| out.write_all(&bytes))?;
+                if change != Change::None && !had_batch_normalization {
+                    say("note: the network has no batch normalization; it is as it was");
+                }
                 show(&models::facts(&network), e.json)?;
             }
         }
@@ -130,6 +147,11 @@ impl Run {
             deviations: self.deviation.clone(),
         };
         let (model, study): (&Path, &Path) = (&self.source.model, &self.study);
+        let data = dosimeter_study::file::read_dataset(&self.study)
+            .ok()
+            .and_then(|(dataset, _)| dataset.path().map(std::borrow::ToOwned::to_owned));
+        let given = [Some(&self.source.model), Some(&self.study), data.as_ref()];
+        distinct(self.out.as_ref(), &given)?;
         let Some(file) = &self.out else {
             return Ok(models::run(model, &part, study, &preparation, None)?);
         };

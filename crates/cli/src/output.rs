@@ -62,7 +62,9 @@ fn hint(error: &Error) -> Option<String> {
         Error::Study(_) => {
             "docs/reference/study-file.md lists every field, and docs/guide/regression.md those of a study of regression; `dosimeter plan` checks a file without running it"
         }
-        Error::Model { .. } => "docs/guide/networks-from-elsewhere.md says what a model may hold",
+        Error::Model { .. } => {
+            "docs/guide/networks-from-elsewhere.md says what a model may hold; --shape says what it leaves open, --output ends it at a value on the way"
+        }
         Error::Data(_) => {
             "`dosimeter data inspect STUDY.toml` loads the data of a study alone; docs/guide/regression.md says what bounds are"
         }

@@ -195,7 +195,7 @@ fn promise(fitted: &Fitted) -> String {
 }
 
 /// A result must not take the place of what it is made from, or of another result.
-fn distinct(out: Option<&PathBuf>, others: &[Option<&PathBuf>]) -> Result<(), Failure> {
+pub(crate) fn distinct(out: Option<&PathBuf>, others: &[Option<&PathBuf>]) -> Result<(), Failure> {
     let same = |a: &Path, b: &Path| {
         a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
     };

@@ -121,7 +121,8 @@ pub(crate) fn arms_table(report: &report::Report) -> Result<(), Failure> {
     }
     let header =
         ["arm", "train", "test", "epsilon_upper", "attack", "AUC", "epsilon_lower", "verdict"];
-    print_table(&header, &[1, 2, 3, 6], rows)
+    print_table(&header, &[1, 2, 3, 6], rows)?;
+    print(&report::html::condition_lines(report).join("\n"))
 }
 
 fn estimate(estimate: &report::Estimate) -> String {

@@ -84,12 +84,22 @@ fn batch_normalization_is_told_and_can_be_replaced() {
 }
 
 #[test]
+fn outputs_that_are_no_numbers_are_told() {
+    let folder = folder();
+    let folder = folder.path();
+    let command = "model run gemm.onnx images.toml --deviation 1e-38 --highest 1e38";
+    assert_eq!(json(folder, command)["not_finite"], 3);
+    assert!(dosimeter(folder, command).1.contains("outputs of 3 records are not finite numbers"));
+    assert!(json(folder, "model run gemm.onnx images.toml").get("not_finite").is_none());
+}
+
+#[test]
 fn what_does_not_fit_is_refused_with_what_was_needed() {
     let folder = folder();
     for (command, error) in [
         (
             "model run normalized.onnx images.toml",
-            "it takes records of shape [2, 3, 2], the data have 3 numbers",
+            "it takes records of shape [2, 3, 2], the data have images of shape [1, 1, 3]",
         ),
         (
             "model run gemm.onnx images.toml --mean 1,2",
@@ -98,6 +108,11 @@ fn what_does_not_fit_is_refused_with_what_was_needed() {
         ("model run gemm.onnx images.toml --deviation 0", "needs finite numbers above 0, got 0"),
         ("model inspect images", "images: not a model that can be read"),
         ("model inspect missing", "missing: "),
+        ("model inspect .", "needs a file, got a folder, device or pipe"),
+        ("model run gemm.onnx images.toml --out gemm.onnx", "it would be overwritten"),
+        ("model run gemm.onnx images.toml --out ./images.toml", "it would be overwritten"),
+        ("model run gemm.onnx images.toml --out images", "it would be overwritten"),
+        ("model export gemm.onnx --fold --out gemm.onnx", "it would be overwritten"),
         ("model inspect gemm.onnx --output z", "it has no value \"z\""),
     ] {
         let (code, _, stderr) = dosimeter(folder.path(), command);

@@ -469,12 +469,19 @@ impl Dataset {
     /// # Errors
     /// If fewer than `classes` classes have a record.
     pub fn most_frequent_classes(self, classes: usize) -> Result<Self, Error> {
+        if classes < 2 {
+            return Err(Error::Setting {
+                setting: "classes".to_owned(),
+                needs: "at least 2".to_owned(),
+                have: classes.to_string(),
+            });
+        }
         let counts = self.class_counts();
         let mut order: Vec<usize> = (0..self.classes).filter(|&c| counts[c] > 0).collect();
-        if order.len() < classes || classes < 2 {
+        if order.len() < classes {
             return Err(Error::TooFewClasses {
                 file: self.name.into(),
-                needs: classes.max(2),
+                needs: classes,
                 have: order.len(),
             });
         }

@@ -78,7 +78,7 @@ pub enum FieldProblem {
     },
     /// A pixel darker than 0 or brighter than full brightness.
     #[error(
-        "is outside 0 to {highest}; say with `highest` which number stands for full brightness"
+        "is not a number from 0 to {highest}; `highest` says which number stands for full brightness"
     )]
     Brightness {
         /// What counts as full brightness, as written.

@@ -146,6 +146,12 @@ fn broken_idx_files_say_where_and_what_was_needed() {
             idx_labels(&[0, 1]),
             "images, record 3: ends after 0 bytes, needs 1",
         ),
+        // Refused by what it declares, before anything is unpacked.
+        (
+            idx_images([huge, 2, 2], &[1, 2]),
+            idx_labels(&[0, 1]),
+            "images: 4294967295 records x 4 inputs are over the limit of 4294967296 inputs in all",
+        ),
         (
             idx_images([2, 0, 5], &[]),
             idx_labels(&[0, 1]),
@@ -365,11 +371,11 @@ fn npz_images_of_other_numbers_are_divided_by_their_highest() {
         (f32::INFINITY, "i.npz, row 2, field `pixel 1` is not finite"),
         (
             2.0,
-            "i.npz, row 2, field `pixel 1` is outside 0 to 1; say with `highest` which number stands for full brightness",
+            "i.npz, row 2, field `pixel 1` is not a number from 0 to 1; `highest` says which number stands for full brightness",
         ),
         (
             -0.5,
-            "i.npz, row 2, field `pixel 1` is outside 0 to 1; say with `highest` which number stands for full brightness",
+            "i.npz, row 2, field `pixel 1` is not a number from 0 to 1; `highest` says which number stands for full brightness",
         ),
     ] {
         let error = read_npz(&folder, reals([0.0, 0.5, 1.0, value]), |_| {}).unwrap_err();
@@ -377,7 +383,10 @@ fn npz_images_of_other_numbers_are_divided_by_their_highest() {
     }
     let dark = npy("|u1", "False", "2, 1, 1", &[3, 17]);
     let error = read_npz(&folder, dark.clone(), |s| s.highest = Some(16.0)).unwrap_err();
-    assert!(said(&error, &folder).starts_with("i.npz, row 2, field `pixel 0` is outside 0 to 16;"));
+    assert!(
+        said(&error, &folder)
+            .starts_with("i.npz, row 2, field `pixel 0` is not a number from 0 to 16;")
+    );
     for highest in [0.0, -1.0, 2.5, 256.0, f64::NAN, f64::INFINITY] {
         let error = read_npz(&folder, dark.clone(), |s| s.highest = Some(highest)).unwrap_err();
         assert!(
@@ -585,6 +594,10 @@ fn broken_folders_name_the_image_and_what_was_needed() {
             vec![("a/1.png", good()), ("b/1.pgm", b"P5 60000 60000 255\n".to_vec())],
             "image `b/1.pgm` has 60000 x 60000 pixels, needs at most 5592405",
         ),
+        (
+            vec![("a/1.png", good()), ("b/1.jpg", half_a_jpeg())],
+            "image `b/1.jpg` is not a readable PNG, JPEG or PNM image: the JPEG data end before the image does",
+        ),
         (vec![("a/1.png", good()), ("b/1.png", declared(0, 5))], "image `b/1.png`"),
         (vec![("a/1.png", good()), ("b/1.pgm", b"P5 0 0 255\n".to_vec())], "image `b/1.pgm`"),
     ];
@@ -608,6 +621,24 @@ fn broken_folders_name_the_image_and_what_was_needed() {
     assert!(matches!(read_folder(&folder.path("empty")), Err(Error::NoRecords { .. })));
     let other = folder.write("a.png", good());
     assert!(matches!(read_folder(&other), Err(Error::Setting { .. })));
+}
+/// The decoder would paint what is missing grey.
+fn half_a_jpeg() -> Vec<u8> {
+    let pixels: Vec<u8> = (0..4096_u32).map(|i| (i * i % 251) as u8).collect();
+    let whole = encoded(&grey(64, &pixels), ImageFormat::Jpeg);
+    whole[..whole.len() * 3 / 4].to_vec()
+}
+#[test]
+fn entries_that_point_out_of_the_archive_are_refused() {
+    let folder = Folder::new();
+    for name in ["../b/1.png", "b/../../1.png", "/b/1.png"] {
+        let zip = folder.zip("out.zip", &[("a/1.png", png(1, &[7])), (name, png(1, &[9]))]);
+        let error = read_folder(&zip).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("image `{name}` needs to lie in a class folder")),
+            "{error}"
+        );
+    }
 }
 #[test]
 fn an_entry_beyond_the_limit_is_refused_while_it_is_read() {

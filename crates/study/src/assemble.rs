@@ -194,7 +194,12 @@ fn arm(
         epsilon_upper,
         epsilon_claimed,
         train_accuracy: accuracy(|r| r.train_accuracy)?,
-        test_accuracy: accuracy(|r| r.test_accuracy)?,
+        test_accuracy: with_records(
+            accuracy(|r| r.test_accuracy)?,
+            study.split.test as u64,
+            confidence,
+        )
+        .map_err(failed)?,
         attacks: summaries,
         repeats,
     };
@@ -274,6 +279,23 @@ fn over_repeats(
             method: format!("Student's t over {} repeats", values.len()),
         }),
     })
+}
+
+/// An accuracy with the interval of its test records alone where the repeats give none: there is one, or all gave the same.
+fn with_records(
+    accuracy: Estimate,
+    records: u64,
+    confidence: f64,
+) -> Result<Estimate, dosimeter_audit::Error> {
+    if accuracy.interval.as_ref().is_some_and(|i| i.high > i.low) || records == 0 {
+        return Ok(accuracy);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "records fit")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of them")]
+    let right = (accuracy.value * records as f64).round() as u64;
+    let of_records = interval::clopper_pearson(right.min(records), records, confidence)?;
+    let Estimate { interval, .. } = estimate(&of_records, "Clopper-Pearson over the test records");
+    Ok(Estimate { interval, ..accuracy })
 }
 
 /// True-positive rates of all repeats together, each at its own threshold.
@@ -841,7 +863,7 @@ fn provenance(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         study_digest: study_digest(study, plan)?,
         seed: hex(&study.seed.to_be_bytes()),
-        command: format!("dosimeter run {}", study.file.display()),
+        command: format!("dosimeter run {} --out RUN", study.file.display()),
         kernel: plan.kernel.clone(),
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         noise,

@@ -96,7 +96,7 @@ pub const FIELDS: &[Field] = fields! {
         "clipping_norm": "a number from 1e-18 to 1e18", None, "L2 bound of a record's gradient.";
     }
     "arms.local" {
-        "epsilons_per_feature": "a list of numbers above 0 and at most 1000", Some("none"), "Loss of one feature, nats; a record's loss is the sum over its features.";
+        "epsilons_per_feature": "a list of numbers from 1e-9 to 1000", Some("none"), "Loss of one feature, nats; a record's loss is the sum over its features.";
         "pixelization": "a table", Some("none"), "Images averaged over square cells, with Laplace noise on each average (Fan 2018).";
         "edge_randomized_response": "a table", Some("none"), "Every pair of nodes of a graph answers whether it is an edge, truly with probability `e^epsilon / (1 + e^epsilon)`; a node left alone gets one edge to any other.";
     }
@@ -106,7 +106,7 @@ pub const FIELDS: &[Field] = fields! {
     "arms.local.pixelization" {
         "cell": "a whole number from 1 to 65536", None, "Side of a cell, pixels, at most the longer side of the images. Cells at the right and lower edge are smaller where it does not divide the side.";
         "neighbouring_pixels": "a whole number from 1 to 4294967296", None, "Pixels in which two images may differ and still be protected at epsilon, at most all of an image. A colour pixel counts once, and all its channels may differ.";
-        "epsilons": "a list of numbers above 0 and at most 1000000", None, "Loss between two such images, nats. The loss between any two images is larger: pixels of an image over `neighbouring_pixels` times as much, and the report leads with that.";
+        "epsilons": "a list of numbers from 1e-9 to 1000000", None, "Loss between two such images, nats. The loss between any two images is larger: pixels of an image over `neighbouring_pixels` times as much, and the report leads with that.";
     }
     "attacks" {
         "names": "a list of attack names", Some("every attack"), "Which attacks run, in this order.";

@@ -9,6 +9,7 @@ use dosimeter_model::{Graph, Rows, Workspace};
 use dosimeter_privacy::Ledger;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -27,6 +28,7 @@ pub struct Core {
     pub(crate) file_digest: String,
     /// BLAKE3 of the network as read, with weights from elsewhere and without what is not used.
     pub(crate) digest: String,
+    path: PathBuf,
     /// Records computed together. It follows from the network alone, so no number depends on the machine.
     at_a_time: usize,
 }
@@ -74,6 +76,7 @@ impl Core {
             reader,
             file_digest,
             digest: digest.to_string(),
+            path: spec.path.clone(),
             at_a_time: at_a_time(&graph),
             graph,
         })
@@ -131,7 +134,18 @@ impl Core {
             self.reader.append(record, read);
         }
         let rows = Rows::Dense { width: self.graph.inputs(), values: read };
-        Ok(self.graph.forward(&rows, workspace)?.to_vec())
+        let features = self.graph.forward(&rows, workspace)?;
+        let width = self.width().max(1);
+        if let Some(at) = features.iter().position(|feature| !feature.is_finite()) {
+            let what = format!(
+                "as a core, gives {} as feature {} of record {}; `highest`, `mean` and `deviation` of target.core say how it wants its images",
+                features[at],
+                at % width,
+                records[at / width].0
+            );
+            return Err(Error::Model { path: self.path.clone(), what });
+        }
+        Ok(features.to_vec())
     }
 }
 

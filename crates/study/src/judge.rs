@@ -74,7 +74,12 @@ pub(crate) fn proved(
     if asked.is_empty() {
         return Ok(vec![upper("none", relation, chosen, Epsilon::UNBOUNDED, &[])]);
     }
-    let local: &[&str] = &["the label is public: only the feature vector is protected"];
+    let local: &[&str] = match defence {
+        Defence::EdgeRandomizedResponse { .. } => {
+            &["number of nodes, tags and class are public: only edges are protected"]
+        }
+        _ => &["the label is public: only the feature vector is protected"],
+    };
     let mut found = Vec::new();
     for &(name, relation, delta) in asked {
         let Some(accountant) = ACCOUNTANTS.iter().find(|a| a.name() == name) else { continue };

@@ -24,6 +24,13 @@ pub struct Network {
     opset: Option<i64>,
     records: Option<usize>,
 }
+impl Network {
+    /// Whether one of its layers is a batch normalization.
+    #[must_use]
+    pub fn has_batch_normalization(&self) -> bool {
+        self.graph.nodes().iter().any(|node| matches!(node.layer, Layer::BatchNormalization(_)))
+    }
+}
 /// Which part of a file is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Part {
@@ -41,6 +48,10 @@ pub fn load(path: &Path, part: &Part) -> Result<Network, Error> {
     let failed = |what: String| Error::Model { path: path.to_owned(), what };
     let disk = |source| Error::Disk { path: path.to_owned(), source };
     let mut start = Vec::new();
+    // A device would fill the memory, a pipe cannot be read twice.
+    if !std::fs::metadata(path).map_err(disk)?.is_file() {
+        return Err(failed("needs a file, got a folder, device or pipe".to_owned()));
+    }
     let file = std::fs::File::open(path).map_err(disk)?;
     let mut first = std::io::Read::take(file, CHECKPOINT.len() as u64);
     std::io::Read::read_to_end(&mut first, &mut start).map_err(disk)?;
@@ -187,8 +198,19 @@ pub struct Ran {
     /// Share of records whose largest output is that of their class, if there is an output for each class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
+    /// Records of which an output is not a finite number.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_finite: usize,
+    /// Shape of the images where the network reads another one: they are scaled, grey ones repeated for each channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scaled_from: Option<[usize; 3]>,
     /// Whether images were turned to have their channels last, as the network has them.
     pub channels_last: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// Runs a network on the data of a study file, and writes every record's number, class and outputs as CSV.
@@ -234,7 +256,7 @@ pub fn run(
     let (mut workspace, mut values, mut row) = (Workspace::new(), Vec::new(), Vec::new());
     let mut batch = Batch::default();
     let refused = |source| Error::Train { task: "running a network".to_owned(), source };
-    let mut right = 0_usize;
+    let (mut right, mut not_finite) = (0_usize, 0_usize);
     let disk = |source| Error::Disk { path: path.to_owned(), source };
     if let Some(table) = &mut table {
         write_head(outputs, table).map_err(disk)?;
@@ -259,6 +281,7 @@ pub fn run(
             let class = dataset.labels[record] as usize;
             let best = (0..outputs.len()).max_by(|a, b| outputs[*a].total_cmp(&outputs[*b]));
             right += usize::from(best == Some(class));
+            not_finite += usize::from(outputs.iter().any(|x| !x.is_finite()));
             if let Some(table) = &mut table {
                 let name = dataset.class_names.get(class).map_or("", String::as_str);
                 write_outputs(record, name, outputs, table).map_err(disk)?;
@@ -271,6 +294,8 @@ pub fn run(
         records: dataset.len(),
         outputs,
         accuracy: (outputs == dataset.classes && outputs > 1).then_some(accuracy),
+        not_finite,
+        scaled_from: image.filter(|_| reader.scales()),
         channels_last: reader.channels_last(),
     })
 }

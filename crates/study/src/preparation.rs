@@ -47,17 +47,21 @@ impl Reader {
         image: Option<[usize; 3]>,
         wanted: &[usize],
     ) -> Result<Self, String> {
-        let image = match (image, wanted) {
+        let placed = match (image, wanted) {
             (Some(from), &[a, b, c]) => Image::of(from, [a, b, c]),
             _ => None,
         };
         let same = wanted.iter().try_fold(1_usize, |n, side| n.checked_mul(*side)) == Some(width);
-        if image.is_none() && !same {
+        if placed.is_none() && !same {
             return Err(format!(
-                "it takes records of shape {wanted:?}, the data have {width} numbers"
+                "it takes records of shape {wanted:?}, the data have {}",
+                image.map_or_else(
+                    || format!("{width} numbers"),
+                    |shape| format!("images of shape {shape:?}")
+                )
             ));
         }
-        let channels = image.map_or(1, |i| i.to[0]);
+        let channels = placed.map_or(1, |i| i.to[0]);
         for numbers in [&preparation.means, &preparation.deviations] {
             if numbers.len() > 1 && numbers.len() != channels {
                 return Err(format!(
@@ -66,7 +70,11 @@ impl Reader {
                 ));
             }
         }
-        Ok(Self { preparation, from: width, image })
+        Ok(Self { preparation, from: width, image: placed })
+    }
+    /// Whether images are given another size or more channels.
+    pub(crate) fn scales(&self) -> bool {
+        self.image.is_some_and(|i| i.from != i.to)
     }
     /// Whether images are turned.
     pub(crate) fn channels_last(&self) -> bool {

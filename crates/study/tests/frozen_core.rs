@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 use dosimeter_model::onnx;
-use dosimeter_model::{Activation, Graph, Layer, zoo};
+use dosimeter_model::{Activation, Arithmetic, Combine, Elementwise, Graph, Layer, zoo};
 use dosimeter_study::models::{self, Part};
 use dosimeter_study::plan::{Stage, Task};
 use dosimeter_study::run::{Silent, Speed, Watch};
@@ -248,6 +248,23 @@ fn cores_that_cannot_be_read_or_do_not_fit_are_refused_with_their_line() {
     );
 }
 
+#[test]
+fn a_core_that_gives_no_numbers_is_named_and_not_the_records() {
+    let folder = folder();
+    let file = study(folder.path(), &STUDY.replace(", mean = [120, 110, 100], deviation = 64", ""));
+    // The square of e to the 80th is beyond single precision.
+    let exponential = Layer::Elementwise(Elementwise::Exponential);
+    let mut core = Graph::chain(&[1, 6, 5], vec![exponential]).unwrap();
+    let large = core.output();
+    let operation = Arithmetic::Multiply;
+    core.add(Layer::Combine(Combine { operation }), &[large, large]).unwrap();
+    std::fs::write(folder.path().join("core.onnx"), onnx::write(&core).unwrap()).unwrap();
+    let session = Session::open(&file).unwrap();
+    let error = session.run(&folder.path().join("run"), threads(1), &Silent).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("core.onnx: as a core, gives inf as feature"), "{text}");
+    assert!(text.contains("`highest`, `mean` and `deviation` of target.core"), "{text}");
+}
 fn blake3_of(path: &Path) -> String {
     blake3::hash(&std::fs::read(path).unwrap()).to_hex().to_string()
 }

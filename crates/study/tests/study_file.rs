@@ -266,7 +266,7 @@ fn every_kind_of_mistake_is_named_with_its_line() {
         (
             "{ epsilons_per_feature = [0.5] }",
             "{ pixelization = { cell = 1, neighbouring_pixels = 1, epsilons = [1, 0] } }",
-            "studies/small.toml:21: arms[2].local.pixelization.epsilons: needs a list of numbers above 0 and at most 1000000, got [1, 0]",
+            "studies/small.toml:21: arms[2].local.pixelization.epsilons: needs a list of numbers from 1e-9 to 1000000, got [1, 0]",
         ),
         (
             "[shadows]",

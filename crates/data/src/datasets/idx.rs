@@ -33,6 +33,7 @@ pub(super) fn load(spec: &IdxImages) -> Result<Dataset, Error> {
         pixels::sides(file, &[height, width])?;
         // Sides within the limit fit any address.
         let mut images = Images::bytes([1, height as usize, width as usize], u8::MAX);
+        images.could_hold(file, records)?;
         for _ in 0..records {
             images.read(file, reader)?;
         }

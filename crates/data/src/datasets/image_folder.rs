@@ -4,7 +4,9 @@ use super::pixels::{self, IMAGE_LIMIT, Images, Pixels};
 use super::source;
 use super::table::LEVEL_LIMIT;
 use crate::{Dataset, Error, ImageProblem};
-use image::{ColorType, DynamicImage, ImageDecoder, ImageReader, Limits, imageops::FilterType};
+use image::{
+    ColorType, DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, imageops::FilterType,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -173,6 +175,9 @@ fn in_zip<'n>(
     for (at, raw) in names.enumerate() {
         let refuse = |problem| Err(refused(file, &String::from_utf8_lossy(raw), problem));
         let Ok(path) = std::str::from_utf8(raw) else { return refuse(ImageProblem::Name) };
+        if path.starts_with('/') || path.split('/').any(|part| part == "..") {
+            return refuse(ImageProblem::Place);
+        }
         if path.split('/').any(is_foreign) {
             continue;
         }
@@ -251,6 +256,15 @@ fn read<At>(
     images.finish(file, Classes { labels, names }, spec.classes)
 }
 
+/// Whether the last scan is followed by the mark that ends an image, which the decoder does not ask for: it paints grey what is
+/// missing. Within a scan that mark cannot occur; thumbnails end before the last scan begins.
+fn jpeg_ends(bytes: &[u8]) -> bool {
+    const SCAN: [u8; 2] = [0xff, 0xda];
+    const END: [u8; 2] = [0xff, 0xd9];
+    let scan = bytes.windows(2).rposition(|mark| mark == SCAN).unwrap_or(0);
+    bytes[scan..].windows(2).any(|mark| mark == END)
+}
+
 /// `[channels, height, width]` and the bytes, pixel after pixel.
 fn decode(spec: &ImageFolder, bytes: &[u8]) -> Result<([usize; 3], Vec<u8>), ImageProblem> {
     let undecodable =
@@ -261,6 +275,10 @@ fn decode(spec: &ImageFolder, bytes: &[u8]) -> Result<([usize; 3], Vec<u8>), Ima
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(DECODER_LIMIT);
     reader.limits(limits);
+    if reader.format() == Some(ImageFormat::Jpeg) && !jpeg_ends(bytes) {
+        let reason = "the JPEG data end before the image does".to_owned();
+        return Err(ImageProblem::Undecodable { reason });
+    }
     let decoder = reader.into_decoder().map_err(undecodable)?;
     let (width, height) = decoder.dimensions();
     let (size, limit) = ([height, width], IMAGE_LIMIT / 3);

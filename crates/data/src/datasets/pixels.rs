@@ -36,11 +36,17 @@ impl Images {
     }
     /// Counts one more image, if it may be held.
     pub(super) fn count(&mut self, file: &Path) -> Result<(), Error> {
+        self.could_hold(file, self.records + 1)?;
+        self.records += 1;
+        Ok(())
+    }
+    /// Refuses more images than may be held.
+    pub(super) fn could_hold(&self, file: &Path, records: u64) -> Result<(), Error> {
         let limit = match self.pixels {
             Pixels::Bytes { .. } => BYTE_LIMIT,
             Pixels::Reals(_) => REAL_LIMIT,
         };
-        let (records, width) = (self.records + 1, self.width() as u64);
+        let width = self.width() as u64;
         if records.saturating_mul(width) > limit {
             return Err(Error::TooLarge { file: file.to_owned(), records, width, limit });
         }
@@ -48,7 +54,6 @@ impl Images {
             let limit = u64::from(u32::MAX);
             return Err(Error::TooManyRecords { file: file.to_owned(), limit });
         }
-        self.records = records;
         Ok(())
     }
     /// Adds an image of bytes as it comes from `reader`.

@@ -114,7 +114,7 @@ pub(super) fn import(
             )));
         }
         let operator = operators::find(&node.op_type).ok_or_else(|| {
-            fail("this operator is not known; `Options::output` can end the graph before it".into())
+            fail("this operator is not known; a value before it can be taken as the output".into())
         })?;
         let call = Call {
             builder: &mut builder,

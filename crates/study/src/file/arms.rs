@@ -121,7 +121,7 @@ fn local(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
     match kinds.as_slice() {
         ["epsilons_per_feature"] => {
             let epsilons =
-                section.reals("epsilons_per_feature", |x| x > 0.0 && x <= 1000.0, None)?;
+                section.reals("epsilons_per_feature", |x| (1e-9..=1000.0).contains(&x), None)?;
             let arm = |epsilon_per_feature| {
                 let setting = format!("local eps={}", plain(epsilon_per_feature));
                 (setting, Defence::Local { epsilon_per_feature })
@@ -132,7 +132,7 @@ fn local(section: &Section<'_>) -> Option<Vec<(String, Defence)>> {
             let inner = section.table("pixelization", "arms.local.pixelization");
             let cell = inner.size("cell", 1..=65_536, None);
             let neighbouring_pixels = inner.whole("neighbouring_pixels", 1..=1 << 32, None);
-            let epsilons = inner.reals("epsilons", |x| x > 0.0 && x <= 1e6, None)?;
+            let epsilons = inner.reals("epsilons", |x| (1e-9..=1e6).contains(&x), None)?;
             let (cell, neighbouring_pixels) = (cell?, neighbouring_pixels?);
             let arm = |epsilon| {
                 let setting =

@@ -38,7 +38,7 @@ impl Axis {
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
     }
     /// At most about six ticks at round numbers.
-    fn ticks(&self) -> Vec<f64> {
+    pub(super) fn ticks(&self) -> Vec<f64> {
         if self.log {
             let (bottom, top) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             let step = ((top - bottom - 1) / 6 + 1).max(1);
@@ -52,7 +52,7 @@ impl Axis {
         let (first, last) = ((self.low / step - 1e-9).ceil(), (self.high / step + 1e-9).floor());
         (first as i64..=last as i64).map(|i| i as f64 * step).collect()
     }
-    fn tick_label(&self, value: f64) -> String {
+    pub(super) fn tick_label(&self, value: f64) -> String {
         if self.log && !(0.000_99..=99_999.0).contains(&value) {
             let exponent = value.log10().round().to_string();
             let raised = |c| match c {

@@ -68,9 +68,11 @@ fn kinds_legend(report: &Report) -> Markup {
 
 /// One row per arm: measured, proved and claimed on one logarithmic line.
 pub(super) fn claimed_proved_measured(report: &Report) -> Markup {
-    const LABEL: f64 = 112.0;
     const END: f64 = 388.0;
     const ROW: f64 = 24.0;
+    let longest = report.arms.iter().map(|arm| arm.setting.chars().count()).max().unwrap_or(0);
+    // The letters of a label are about 5 wide, all of it right of the edge.
+    let label = 5.0f64.mul_add(longest as f64, 14.0).clamp(112.0, 210.0);
     let values = report.arms.iter().flat_map(|arm| {
         let lower = arm.strongest().and_then(AttackSummary::lower).map(|l| l.value.get());
         let claim = arm.epsilon_claimed.as_ref().map(|c| c.value.get());
@@ -81,12 +83,10 @@ pub(super) fn claimed_proved_measured(report: &Report) -> Markup {
     let x = |value: f64| {
         let (from, to) = (axis.low.log10(), axis.high.log10());
         let share = ((value.max(axis.low).log10() - from) / (to - from)).clamp(0.0, 1.0);
-        (END - 14.0 - LABEL).mul_add(share, LABEL)
+        (END - 14.0 - label).mul_add(share, label)
     };
     let height = ROW.mul_add(report.arms.len() as f64, 50.0);
     let bottom = height - 42.0;
-    let first = axis.low.log10().round() as i32;
-    let decades = (axis.low.log10().round() as i32)..=(axis.high.log10().round() as i32);
     let description = "One row per setting on a logarithmic axis of epsilon: a bar from the measured lower bound to the proved upper bound. The table above holds the same numbers.";
     html! {
         figure.rows {
@@ -100,15 +100,14 @@ pub(super) fn claimed_proved_measured(report: &Report) -> Markup {
             }
             svg viewBox={ "0 0 400 " (height) } role="img" aria-label=(description) {
                 desc { (description) }
-                @for decade in decades {
-                    @let value = 10f64.powi(decade);
+                @for (i, value) in axis.ticks().into_iter().enumerate() {
                     line.grid x1=(tenth(x(value))) x2=(tenth(x(value))) y1="4" y2=(bottom) {}
                     text.tick x=(tenth(x(value))) y=(bottom + 15.0) text-anchor="middle" {
-                        @if decade == first { "\u{2264}\u{2009}" (short(value)) } @else { (short(value)) }
+                        @if i == 0 { "\u{2264}\u{2009}" } (axis.tick_label(value))
                     }
                 }
-                line.axis x1=(LABEL) x2=(END) y1=(bottom) y2=(bottom) {}
-                text.name x=(f64::midpoint(LABEL, END)) y=(height - 8.0) text-anchor="middle" { "epsilon (nats, logarithmic)" }
+                line.axis x1=(label) x2=(END) y1=(bottom) y2=(bottom) {}
+                text.name x=(f64::midpoint(label, END)) y=(height - 8.0) text-anchor="middle" { "epsilon (nats, logarithmic)" }
                 @for (i, arm) in report.arms.iter().enumerate() {
                     @let y = ROW.mul_add(i as f64, 18.0);
                     @let measured = arm.strongest().and_then(AttackSummary::lower).map(|l| l.value);
@@ -123,7 +122,7 @@ pub(super) fn claimed_proved_measured(report: &Report) -> Markup {
                             (arm.setting) ": measured " (measured.map_or_else(|| "nothing".to_owned(), |l| format!("at least {}", at_least(l))))
                             ", proved " (arm.headline().filter(|u| !u.value.is_unbounded()).map_or_else(|| "nothing".to_owned(), |u| format!("at most {}", at_most(u.value)))) ", " (arm.verdict().title())
                         }
-                        text.row x=(LABEL - 8.0) y=(y + 4.0) text-anchor="end" { (arm.setting) }
+                        text.row x=(label - 8.0) y=(y + 4.0) text-anchor="end" { (arm.setting) }
                         rect class={ "range" @if open { " open" } } x=(tenth(from.min(to))) y=(y - 5.0) width=(tenth((to - from).abs())) height="10" {}
                         line.stop x1=(tenth(from)) x2=(tenth(from)) y1=(y - 7.0) y2=(y + 7.0) {}
                         @if upper.is_some() {

@@ -150,6 +150,11 @@ fn upper(u: &EpsilonUpper) -> Markup {
 
 /// The conditions of every number in a table, each said once with the settings it is about.
 fn conditions(report: &Report) -> Markup {
+    html! { ul.terms { @for line in condition_lines(report) { li { (line) } } } }
+}
+/// Side, delta, relation, unit and accountant of the epsilons of all settings, as lines of text.
+#[must_use]
+pub fn condition_lines(report: &Report) -> Vec<String> {
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
     let mut add = |terms: String, setting| match groups.iter_mut().find(|g| g.0 == terms) {
         Some((_, settings)) => settings.push(setting),
@@ -168,13 +173,11 @@ fn conditions(report: &Report) -> Markup {
             add(said("Measured", &number::terms_lower(l), &l.caveats), arm.setting.as_str());
         }
     }
-    html! {
-        ul.terms {
-            @for (terms, settings) in &groups {
-                li { (terms) " " "(" @if settings.len() == report.arms.len() { "all settings" } @else { (settings.join(", ")) } ")" }
-            }
-        }
-    }
+    let line = |(terms, settings): &(String, Vec<&str>)| {
+        let all = settings.len() == report.arms.len();
+        format!("{terms} ({})", if all { "all settings".to_owned() } else { settings.join(", ") })
+    };
+    groups.iter().map(line).collect()
 }
 fn said(word: &str, terms: &str, caveats: &[String]) -> String {
     let mut text = format!("{word}: {terms}");
@@ -431,7 +434,8 @@ fn flags(report: &Report) -> Markup {
     const PRIORS: [f64; 3] = [0.5, 0.1, 0.01];
     let worth = |tpr: f64, fpr: f64, prior: f64| {
         let flagged = tpr.mul_add(prior, fpr * (1.0 - prior));
-        if flagged > 0.0 { share(tpr * prior / flagged) } else { "\u{2013}".into() }
+        // Where nobody is flagged there is no share of the flagged.
+        if tpr > 0.0 { share(tpr * prior / flagged) } else { "\u{2013}".into() }
     };
     let rows: Vec<_> = report
         .arms

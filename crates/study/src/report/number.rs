@@ -80,6 +80,8 @@ fn written(x: f64, whole: fn(f64) -> f64) -> String {
 /// `delta` and false-positive rates: as short as they can be written.
 pub(super) fn short(x: f64) -> String {
     if x != 0.0 && x.abs() < 1e-3 {
+        // A tenth of 1e-5 has 17 digits in floating point.
+        let x: f64 = format!("{x:.12e}").parse().unwrap_or(x);
         format!("{x:e}").replace('-', "\u{2212}")
     } else {
         x.to_string()

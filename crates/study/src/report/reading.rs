@@ -195,7 +195,12 @@ fn first_at_chance(report: &Report) -> Vec<String> {
             let best = arms
                 .iter()
                 .filter(quiet)
-                .max_by(|a, b| a.test_accuracy.value.total_cmp(&b.test_accuracy.value));
+                // Of equals the one that proves most.
+                .max_by(|a, b| {
+                    let proved = |a: &Arm| a.headline().map_or(f64::INFINITY, |u| u.value.get());
+                    let accuracy = a.test_accuracy.value.total_cmp(&b.test_accuracy.value);
+                    accuracy.then(proved(b).total_cmp(&proved(a)))
+                });
             Some(match best {
                 None => format!("No {} setting brings every attack down to guessing.", kind.title()),
                 Some(arm) => {
@@ -206,15 +211,26 @@ fn first_at_chance(report: &Report) -> Vec<String> {
                         format!(", {} against no DP", signed(arm.test_accuracy.value - o.test_accuracy.value))
                     });
                     format!(
-                        "Among {} settings, {}{proved} keeps the most accuracy while no attack of this study is told from guessing: test accuracy {}{cost}.",
+                        "Among {} settings, {}{proved} keeps the most accuracy while no attack of this study is told from guessing: test accuracy {}{cost}{}.",
                         kind.title(),
                         arm.setting,
                         share(arm.test_accuracy.value),
+                        beside_guessing(report, arm),
                     )
                 }
             })
         })
         .collect()
+}
+
+/// What to know of an accuracy that may be that of always answering the most frequent class.
+fn beside_guessing(report: &Report, arm: &Arm) -> String {
+    let floor = report.dataset.majority_rate;
+    let least = ends(&arm.test_accuracy).map_or(arm.test_accuracy.value, |(low, _)| low);
+    if least > floor {
+        return String::new();
+    }
+    format!(", which is not told from always answering the most frequent class, {}", share(floor))
 }
 
 /// What weakens the figures.

@@ -180,6 +180,23 @@ fn a_violated_setting_is_the_first_thing_said() {
 }
 
 #[test]
+fn of_settings_of_one_accuracy_the_one_that_proves_most_is_named_and_guessing_is_called_guessing() {
+    let mut report = fixture::report();
+    let quiet = report.arms.iter().find(|a| a.setting == "local eps=0.1").unwrap().clone();
+    report.dataset.majority_rate = 0.5;
+    for arm in report.arms.iter_mut().filter(|a| a.kind == ArmKind::Local) {
+        (arm.attacks, arm.test_accuracy) = (quiet.attacks.clone(), quiet.test_accuracy.clone());
+    }
+    report.arms.reverse();
+    let text = sentences(&report).join("\n");
+    let expected =
+        "Among local DP settings, local eps=0.1 (proved epsilon 60.0 at delta 0, local) keeps";
+    assert!(text.contains(expected), "{text}");
+    let guessing = "which is not told from always answering the most frequent class, 0.500.";
+    assert_eq!(text.matches(guessing).count(), 1, "{text}");
+}
+
+#[test]
 fn doubts_about_the_audit_are_said() {
     let mut made = fixture::report();
     made.arms[0].repeats[0].blind[0].separable = true;

@@ -174,7 +174,7 @@ pub const DATASETS: &[DatasetKind] = &[
     DatasetKind {
         name: "cifar",
         describe: "colour images of 32 x 32 in the binary form of CIFAR-10 or CIFAR-100: a file, or a folder or archive \
-                   of `files`; `form` is \"cifar-10\", \"cifar-100-fine\" or \"cifar-100-coarse\"",
+                   of `files`, the training files unless said; `form` is \"cifar-10\", \"cifar-100-fine\" or \"cifar-100-coarse\"",
         source: "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
         example: "kind = \"cifar\"\npath = \"cifar-10-binary.tar.gz\"\n",
     },

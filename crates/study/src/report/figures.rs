@@ -71,8 +71,8 @@ pub(super) fn claimed_proved_measured(report: &Report) -> Markup {
     const END: f64 = 388.0;
     const ROW: f64 = 24.0;
     let longest = report.arms.iter().map(|arm| arm.setting.chars().count()).max().unwrap_or(0);
-    // The letters of a label are about 5 wide, all of it right of the edge.
-    let label = 5.0f64.mul_add(longest as f64, 14.0).clamp(112.0, 210.0);
+    // The letters of a label are about 6 wide.
+    let label = 6.3f64.mul_add(longest as f64, 14.0).clamp(112.0, 230.0);
     let values = report.arms.iter().flat_map(|arm| {
         let lower = arm.strongest().and_then(AttackSummary::lower).map(|l| l.value.get());
         let claim = arm.epsilon_claimed.as_ref().map(|c| c.value.get());

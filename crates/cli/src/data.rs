@@ -2,6 +2,7 @@
 use crate::output::{Failure, millionths_up, print, print_json, say};
 use dosimeter_study::Error;
 use dosimeter_study::account::Epsilon;
+use dosimeter_study::regression::{TableFacts, table_facts};
 use dosimeter_study::tables::{self, ClassCount, Facts, GraphFacts, Quantiles};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -41,7 +42,7 @@ pub(crate) struct Generate {
 }
 #[derive(Debug, clap::Args)]
 pub(crate) struct Inspect {
-    /// A study file, or a file with a `dataset` table alone
+    /// A study file, also one of regression, or a file with a `dataset` table alone
     study: PathBuf,
     /// Print one JSON object
     #[arg(long)]
@@ -84,6 +85,14 @@ impl Data {
                 show(&tables::facts(&dataset), g.json)?;
             }
             Self::Inspect(i) => {
+                if let Some(facts) = table_facts(&i.study)? {
+                    if i.json {
+                        print_json(&facts)?
+                    } else {
+                        print(&of_regression(&facts))?
+                    }
+                    return Ok(ExitCode::SUCCESS);
+                }
                 if let Some(facts) = tables::graph_facts(&i.study).map_err(of_table)? {
                     if i.json {
                         print_json(&facts)?
@@ -265,4 +274,34 @@ fn show(facts: &Facts, json: bool) -> Result<(), Failure> {
 fn epsilon(text: &str) -> Result<Epsilon, String> {
     let number = text.parse().map_err(|_| format!("needs a number, got `{text}`"))?;
     Epsilon::new(number).map_err(|e| e.to_string())
+}
+
+fn of_regression(facts: &TableFacts) -> String {
+    let target = &facts.layout.target;
+    let mut lines = vec![
+        format!("{}: {} rows, {} columns", facts.name, facts.rows, facts.layout.width()),
+        format!("to predict {} from {} to {}", target.name, target.lower, target.upper),
+    ];
+    lines.extend(
+        facts
+            .layout
+            .columns
+            .iter()
+            .map(|column| format!("  {} from {} to {}", column.name, column.lower, column.upper)),
+    );
+    for group in &facts.layout.groups {
+        let levels: Vec<&str> = group.levels.iter().map(|level| level.name.as_str()).collect();
+        lines.push(format!("attribute {}: {}", group.name, levels.join(", ")));
+    }
+    let counts = [
+        ("left out", &facts.counts.left_out),
+        ("moved into its bounds", &facts.counts.clipped),
+        ("filled in", &facts.counts.imputed),
+    ];
+    for (what, counts) in counts {
+        lines.extend(counts.iter().map(|(field, count)| format!("{what}: {count} of {field}")));
+    }
+    lines.extend(facts.missing.iter().map(|(column, rule)| format!("missing {column}: {rule}")));
+    lines.push(format!("fingerprint {}", &facts.fingerprint[..12]));
+    lines.join("\n")
 }

@@ -33,9 +33,9 @@ enum Command {
     Report(report::Report),
     /// Compare two finished runs
     Compare(report::Compare),
-    /// List attacks, data sets, accountants, mechanisms or bounds
+    /// List attacks, data sets, accountants, mechanisms, bounds or regressions
     List(list::List),
-    /// Follow one record or one epsilon through a finished run
+    /// Follow one record or one epsilon through a finished run of a study of membership
     Trace(trace::Trace),
     /// Privacy accounting without a run
     #[command(subcommand)]

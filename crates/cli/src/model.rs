@@ -117,7 +117,7 @@ impl Model {
                 }
             }
             Self::Export(e) => {
-                distinct(Some(&e.out), &[Some(&e.source.model)])?;
+                distinct(Some(&e.out), &[&e.source.model])?;
                 let network = models::load(&e.source.model, &e.source.part())?;
                 let had_batch_normalization = network.has_batch_normalization();
                 let change = match e.group_normalization {
@@ -150,7 +150,8 @@ impl Run {
         let data = dosimeter_study::file::read_dataset(&self.study)
             .ok()
             .and_then(|(dataset, _)| dataset.path().map(std::borrow::ToOwned::to_owned));
-        let given = [Some(&self.source.model), Some(&self.study), data.as_ref()];
+        let mut given = vec![&self.source.model, &self.study];
+        given.extend(&data);
         distinct(self.out.as_ref(), &given)?;
         let Some(file) = &self.out else {
             return Ok(models::run(model, &part, study, &preparation, None)?);

@@ -72,6 +72,12 @@ fn hint(error: &Error) -> Option<String> {
         Error::OtherStudy { .. } => {
             "give another --out; an edited study goes on there if it keeps its `name`"
         }
+        Error::OtherSettings { .. } => {
+            "give another --out; the same settings, or more --draws of them, go on there"
+        }
+        Error::RegressionRun { .. } => {
+            "report.html, report.json and cells.csv there have its numbers"
+        }
         Error::NotARun { .. } => "give --out a folder that does not exist yet",
         Error::NoReport { .. } => "run the study there first: dosimeter run STUDY.toml --out DIR",
         Error::Stopped => "the same command goes on where this one stopped",

@@ -1,14 +1,15 @@
 //! `dosimeter regress`.
 use crate::data::write;
 use crate::output::{Failure, millionths_up, print, print_json, print_table, say};
-use crate::progress::stop_on_interrupt;
+use crate::progress::{stop_on_interrupt, words};
 use dosimeter_study::Error;
 use dosimeter_study::account::Epsilon;
 use dosimeter_study::regression::{
     self as study, Cell, FitOptions, FitPlan, Fitted, InversionPlan, Measured, Progress,
-    RegressionReport, RegressionSession, RegressionStudy,
+    RegressionReport, RegressionSession, RegressionSpec, RegressionStudy,
 };
 use dosimeter_study::run::Speed;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,9 +21,9 @@ use std::time::{Duration, Instant};
 pub(crate) enum Regress {
     /// Fit a linear model to a table with differential privacy
     Fit(Fit),
-    /// Predict with a fitted model
+    /// Predict with a fitted model; a table without the target does
     Predict(Predict),
-    /// Guess an attribute of the rows of a table from a model
+    /// Guess an attribute of the rows of a table from a model and the rows' true targets, which the table must have
     Invert(Invert),
     /// What the doses of a warfarin model would do to patients
     Simulate(Simulate),
@@ -31,29 +32,46 @@ pub(crate) enum Regress {
 }
 #[derive(Debug, clap::Args)]
 struct Table {
-    /// A CSV with a header (also gzipped), or a Parquet file
-    table: PathBuf,
+    /// A CSV with a header (also gzipped), or a Parquet file; or give --iwpc
+    #[arg(required_unless_present = "iwpc", requires = "bounds")]
+    table: Option<PathBuf>,
     /// Public bounds of its columns and its target, in TOML (docs/guide/regression.md)
     #[arg(long, value_name = "FILE")]
-    bounds: PathBuf,
-    /// Column to be predicted, if it is to be checked: the bounds name it
+    bounds: Option<PathBuf>,
+    /// Instead of a table: the IWPC's warfarin doses, CSV, by its published rules and public bounds
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["table", "bounds"])]
+    iwpc: Option<PathBuf>,
+    /// What is predicted, if it is to be checked: the bounds name it. With --iwpc: square-root-weekly-mg (if left out), weekly-mg or daily-mg
     #[arg(long, value_name = "COLUMN")]
     target: Option<String>,
 }
 impl Table {
-    fn file(&self) -> Result<study::BoundedFile, Failure> {
-        let file = study::BoundedFile { path: self.table.clone(), bounds: self.bounds.clone() };
-        let named = file.layout().map_err(Error::from)?.target.name;
-        match &self.target {
-            Some(target) if *target != named => Err(Failure::Argument {
-                what: format!(
-                    "--target is `{target}`, and {} bounds the target `{named}`",
-                    self.bounds.display()
-                ),
-                hint: "give the target that the bounds are for".into(),
-            }),
-            _ => Ok(file),
+    fn spec(&self, needs_target: bool) -> Result<RegressionSpec, Failure> {
+        let wrong = |what: String, hint: &str| Failure::Argument { what, hint: hint.into() };
+        if let Some(path) = self.iwpc.clone() {
+            let name = self.target.as_deref().unwrap_or("square-root-weekly-mg");
+            let target = study::IwpcTarget::named(name).ok_or_else(|| {
+                let hint = "give square-root-weekly-mg, weekly-mg or daily-mg";
+                wrong(format!("--target is `{name}`, which is no dose of the IWPC's table"), hint)
+            })?;
+            return Ok(RegressionSpec::Iwpc(study::Iwpc { path, target }));
         }
+        let (Some(path), Some(bounds)) = (self.table.clone(), self.bounds.clone()) else {
+            return Err(wrong("needed a table and --bounds".into(), "or give --iwpc"));
+        };
+        let spec = RegressionSpec::Bounded(study::BoundedFile { path, bounds });
+        let named = spec.layout(needs_target).map_err(Error::from)?.target.name;
+        match &self.target {
+            Some(target) if *target != named => Err(wrong(
+                format!("--target is `{target}`, and the bounds have the target `{named}`"),
+                "give the target that the bounds are for",
+            )),
+            _ => Ok(spec),
+        }
+    }
+    /// The files it names.
+    fn files(&self) -> Vec<&PathBuf> {
+        [&self.table, &self.bounds, &self.iwpc].into_iter().flatten().collect()
     }
 }
 #[derive(Debug, clap::Args)]
@@ -75,6 +93,9 @@ pub(crate) struct Fit {
     /// Noise that can be had again, for tests: a model of it is not to be given away
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
+    /// Threads that parse a CSV; one per core if left out. Changes no number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     /// Where to write the model, as JSON; stdout if left out
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -101,7 +122,7 @@ pub(crate) struct Invert {
     /// The attribute to be guessed: a column with categories
     #[arg(long, value_name = "COLUMN")]
     attribute: String,
-    /// Other columns that are not known to the attacker
+    /// Other columns or attributes, by their names in the bounds, that are not known to the attacker
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     unknown: Vec<String>,
     /// Divides the rows into the attacker's and those that are judged
@@ -113,7 +134,7 @@ pub(crate) struct Invert {
 }
 #[derive(Debug, clap::Args)]
 pub(crate) struct Simulate {
-    /// Models of the warfarin dose, written by `regress fit` on the features of `kind = "iwpc"`; none: the published one alone
+    /// Models of the warfarin dose, written by `regress fit --iwpc`; none: the published one alone
     models: Vec<PathBuf>,
     /// The IWPC's table of patients, CSV
     #[arg(long, value_name = "FILE")]
@@ -121,7 +142,7 @@ pub(crate) struct Simulate {
     /// How many of them, at least 2
     #[arg(long, value_name = "NUMBER", default_value = "1000")]
     patients: usize,
-    /// Dose of the arm that others are compared with, mg a day
+    /// Dose of the arm that others are compared with, mg a day: 0 to 100
     #[arg(long, value_name = "NUMBER", default_value = "10")]
     fixed_mg: f64,
     /// Every number follows from it
@@ -169,13 +190,22 @@ pub(crate) struct Compare {
 
 impl Regress {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
-        match self {
+        let result = match self {
             Self::Fit(command) => command.run(),
             Self::Predict(command) => command.run(),
             Self::Invert(command) => command.run(),
             Self::Simulate(command) => command.run(),
             Self::Compare(command) => command.run(),
-        }
+        };
+        result.map_err(|failure| match failure {
+            // There is no study here whose data could be inspected.
+            Failure::Study(Error::Data(error)) => Failure::Argument {
+                what: error.to_string(),
+                hint: "docs/guide/regression.md says what a table, its bounds and a model hold"
+                    .into(),
+            },
+            other => other,
+        })
     }
 }
 
@@ -183,46 +213,60 @@ impl Regress {
 fn promise(fitted: &Fitted) -> String {
     match fitted.epsilon_upper.and_then(|e| Epsilon::new(e).ok()) {
         Some(epsilon) => format!(
-            "epsilon_upper {} at delta {} ({}, unit {}, {})",
+            "{}, epsilon_upper {} at delta {} ({}, unit {}, {})",
+            fitted.claim.name(),
             millionths_up(epsilon),
             fitted.delta,
             fitted.relation,
             fitted.unit,
             fitted.accountant
         ),
-        None => "no epsilon_upper: nothing is proved of this model".into(),
+        None => {
+            format!("{}: no epsilon_upper, nothing is proved of this model", fitted.claim.name())
+        }
     }
 }
 
 /// A result must not take the place of what it is made from, or of another result.
-pub(crate) fn distinct(out: Option<&PathBuf>, others: &[Option<&PathBuf>]) -> Result<(), Failure> {
+pub(crate) fn distinct(out: Option<&PathBuf>, others: &[&PathBuf]) -> Result<(), Failure> {
     let same = |a: &Path, b: &Path| {
         a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().is_ok_and(|b| a == b))
     };
     match out {
-        Some(out) if others.iter().flatten().any(|other| same(out, other)) => {
-            Err(Failure::Argument {
-                what: format!("{} is named twice: it would be overwritten", out.display()),
-                hint: "give the result a name of its own".into(),
-            })
-        }
+        Some(out) if others.iter().any(|other| same(out, other)) => Err(Failure::Argument {
+            what: format!("{} is named twice: it would be overwritten", out.display()),
+            hint: "give the result a name of its own".into(),
+        }),
         _ => Ok(()),
     }
 }
 
+/// From here on the number of columns is told before a fit.
+const MANY_COLUMNS: usize = 1_000;
+
 impl Fit {
     fn run(&self) -> Result<ExitCode, Failure> {
-        let given = [Some(&self.table.table), Some(&self.table.bounds)];
-        distinct(self.out.as_ref(), &[given[0], given[1], self.onnx.as_ref()])?;
+        let mut given = self.table.files();
         distinct(self.onnx.as_ref(), &given)?;
+        given.extend(&self.onnx);
+        distinct(self.out.as_ref(), &given)?;
         let options = FitOptions {
             mechanism: self.mechanism.clone(),
             epsilon: self.epsilon,
             delta: self.delta,
             radius: self.radius,
             seed: self.seed,
+            threads: self.threads.map(usize::from).and_then(NonZeroUsize::new),
         };
-        let (fitted, clipped) = study::fit(&self.table.file()?, &options)?;
+        let table = self.table.spec(true)?;
+        let columns = table.layout(true).map_err(Error::from)?.width();
+        if (MANY_COLUMNS..=study::MOST_COLUMNS).contains(&columns) {
+            say(&format!(
+                "note: {columns} columns once every category has its own; time grows with their cube, to about {} beside the reading",
+                words(study::fit_seconds(columns))
+            ));
+        }
+        let (fitted, clipped) = study::fit(&table, &options)?;
         let mut json =
             serde_json::to_string_pretty(&fitted).map_err(|e| Failure::Output(e.into()))?;
         json.push('\n');
@@ -253,20 +297,22 @@ impl Fit {
 }
 impl Predict {
     fn run(&self) -> Result<ExitCode, Failure> {
-        let given = [Some(&self.model), Some(&self.table.table), Some(&self.table.bounds)];
+        let mut given = self.table.files();
+        given.push(&self.model);
         distinct(self.out.as_ref(), &given)?;
         let fitted = study::read_model(&self.model)?;
-        let (predictions, error) = study::predict(&fitted, &self.table.file()?)?;
+        let (predictions, error) = study::predict(&fitted, &self.table.spec(false)?)?;
         let lines: String = predictions.iter().map(|p| format!("{p}\n")).collect();
         let text = format!("{}\n{lines}", fitted.model.target.replace(',', " "));
         match &self.out {
             Some(out) => write(out, |o| o.write_all(text.as_bytes()))?,
             None => print(&text)?,
         }
-        say(&format!(
-            "{} rows, mean squared error {error:.6} (of these data, not private)",
-            predictions.len()
-        ));
+        let error = error.map_or_else(
+            || format!("no column `{}` to compare with", fitted.model.target),
+            |error| format!("mean squared error {error:.6} (of these data, not private)"),
+        );
+        say(&format!("{} rows, {error}", predictions.len()));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -278,7 +324,7 @@ impl Invert {
             unknown: self.unknown.clone(),
             seed: self.seed,
         };
-        let found = study::invert(&fitted, &self.table.file()?, &options)?;
+        let found = study::invert(&fitted, &self.table.spec(true)?, &options)?;
         if self.json {
             print_json(&found)?;
             return Ok(ExitCode::SUCCESS);
@@ -338,13 +384,13 @@ impl Simulate {
 }
 impl Compare {
     fn run(&self) -> Result<ExitCode, Failure> {
-        let file = self.table.file()?;
-        let name = self.table.table.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let table = self.table.spec(true)?;
+        let name = table.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let plan = RegressionStudy {
             name,
             description: None,
             seed: self.seed,
-            regression: study::RegressionSpec::Bounded(file),
+            regression: table,
             fit: FitPlan {
                 mechanisms: self.mechanisms.clone(),
                 epsilons: self.epsilons.clone(),
@@ -425,6 +471,7 @@ fn table(report: &RegressionReport) -> Result<(), Failure> {
         let upper = c.epsilon_upper.and_then(|e| Epsilon::new(e).ok());
         vec![
             c.mechanism.clone(),
+            c.claim.name().into(),
             c.epsilon.map_or("-".into(), |e| e.to_string()),
             upper.map_or("none".into(), millionths_up),
             c.share.to_string(),
@@ -436,6 +483,7 @@ fn table(report: &RegressionReport) -> Result<(), Failure> {
     });
     let header = [
         "mechanism",
+        "promise",
         "epsilon",
         "epsilon_upper",
         "share",
@@ -444,7 +492,7 @@ fn table(report: &RegressionReport) -> Result<(), Failure> {
         "median",
         "inversion",
     ];
-    print_table(&header, &[1, 2, 3, 4, 5, 6, 7], rows.collect())?;
+    print_table(&header, &[2, 3, 4, 5, 6, 7, 8], rows.collect())?;
     print(&format!(
         "epsilon_upper: pld, one record replaced, delta {}; no model: mean squared error {}",
         report.delta,

@@ -68,9 +68,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
         if dosimeter_study::regression::is_regression(&self.study) {
-            let (draws, fits) = RegressionSession::open(&self.study)?.size();
-            print(&format!("{draws} draws of {fits} fits each; a draw is a task"))?;
-            return Ok(ExitCode::SUCCESS);
+            return self.regression();
         }
         let session = Session::open(&self.study)?;
         let plan = &session.plan;
@@ -110,6 +108,25 @@ impl Plan {
         print(&format!(
             "{} tasks, about {} on {cores} cores (an estimate from one short training)",
             plan.tasks().count(),
+            words(all)
+        ))?;
+        Ok(ExitCode::SUCCESS)
+    }
+    fn regression(&self) -> Result<ExitCode, Failure> {
+        let plan = RegressionSession::open(&self.study)?.plan()?;
+        if self.json {
+            print_json(&plan)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        #[expect(clippy::cast_precision_loss, reason = "few cores")]
+        let all = plan.estimated_seconds / cores as f64;
+        print(&format!(
+            "{} draws of {} fits to {} of {} rows; about {} on {cores} cores (an estimate from one draw)",
+            plan.draws,
+            plan.fits.len(),
+            plan.fitted,
+            plan.rows,
             words(all)
         ))?;
         Ok(ExitCode::SUCCESS)

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Follow one record or one epsilon through a finished run.
+/// Follow one record or one epsilon through a finished run of a study of membership.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Trace {
     #[command(subcommand)]

@@ -30,6 +30,9 @@ pub enum FieldProblem {
     /// NaN or an infinity.
     #[error("is not finite")]
     NotFinite,
+    /// A quantity below 0.
+    #[error("is below 0, which no such quantity is")]
+    Negative,
     /// Beyond the public bounds of its column.
     #[error(
         "is outside the public bounds {low} to {high} of its column; widen them or set `outside = \"clamp\"`"
@@ -364,6 +367,14 @@ pub enum Error {
         row: u64,
         /// Longest line read.
         limit: usize,
+    },
+    /// A settings file longer than any is.
+    #[error("{}: longer than {limit} bytes, needs a settings file", file.display())]
+    LongSettings {
+        /// Which file.
+        file: PathBuf,
+        /// Most bytes read.
+        limit: u64,
     },
     /// No records at all.
     #[error("{}: no records", file.display())]

@@ -19,6 +19,7 @@ pub mod record;
 pub mod regression;
 mod scale;
 pub mod seed;
+pub mod settings;
 pub mod split;
 
 pub use dataset::{BitMatrix, Column, ColumnKind, ColumnRun, Dataset, Inputs};

@@ -6,7 +6,9 @@
     reason = "support functions of tests fail loudly; numbers copied from a file are equal"
 )]
 use dosimeter_data::regression::warfarin::{DoseModel, Patient, Race, Vkorc1, daily_mg};
-use dosimeter_data::regression::{BoundedFile, Iwpc, IwpcTarget, RegressionSpec, TableBounds};
+use dosimeter_data::regression::{
+    BoundedFile, Iwpc, IwpcTarget, Reading, RegressionSpec, TableBounds,
+};
 use dosimeter_data::{Error, RegressionTable};
 use dosimeter_testing::shared;
 use proptest::prelude::*;
@@ -100,7 +102,7 @@ fn a_stream_of_rows_is_the_table() {
     assert_eq!(rows.iter().map(|r| r.0).collect::<Vec<_>>(), [2, 3, 4, 5]);
     let streamed: Vec<f64> = rows.iter().flat_map(|r| r.1.clone()).collect();
     assert_eq!(streamed, table.features());
-    assert_eq!(file.layout().unwrap(), table.layout);
+    assert_eq!(file.layout(true).unwrap(), table.layout);
     let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     zip.write_all(CSV.as_bytes()).unwrap();
     let zipped = Folder::new().file(&zip.finish().unwrap(), BOUNDS).load().unwrap();
@@ -230,6 +232,123 @@ fn missing_is_what_the_bounds_file_says() {
     assert_eq!(again, bounds);
 }
 
+/// A table of some pieces, in which every way a row can be written occurs.
+fn long_csv(rows: usize, end: &str) -> String {
+    let mut text = format!("ward,name,cost,age,dose{end}");
+    for i in 0..rows {
+        // Some pieces have quotes, others none.
+        let quoted = i / 12_000 % 2 == 1;
+        let ward = ["A", "B", "C", "", " A ", if quoted { "\"B\"" } else { "B" }][i * 7 % 6];
+        let name = if quoted && i % 5 == 0 { "\"Bea, \"\"the\"\"\nsecond\"" } else { "Ann" };
+        let age = ["NA".to_owned(), format!("{i}"), format!("{}.5", i % 100), "1e1".to_owned()];
+        let dose = f64::from((i % 37) as u32) / 7.0 - 2.0;
+        text += &format!("{ward},{name},{},{},{dose}{end}", i % 1200, age[i % 4]);
+        if i % 500 == 0 {
+            text += end;
+        }
+    }
+    text
+}
+/// What comes out does not depend on who parses what, nor on how the file is read or wrapped.
+#[test]
+fn threads_and_pieces_change_nothing() {
+    let folder = Folder::new();
+    for end in ["\n", "\r\n"] {
+        let text = long_csv(60_000, end);
+        assert!(text.len() > 5 << 18, "{}", text.len());
+        let file = folder.file(text.as_bytes(), BOUNDS);
+        let mut all = Vec::new();
+        for threads in [1, 2, 5] {
+            let reading = Reading { threads: threads.try_into().unwrap(), needs_target: true };
+            let mut rows = Vec::new();
+            let counts = file.each_block::<Error>(reading, |block| {
+                rows.extend(block.rows().map(|(row, x, y)| (row, x.to_vec(), y.unwrap())));
+                Ok(())
+            });
+            all.push((counts.unwrap(), rows));
+        }
+        assert_eq!(all[0].0.rows, 60_000);
+        assert!(all.iter().all(|one| *one == all[0]));
+        // Rows are numbered by their lines, blank lines and those inside of quotes counting.
+        let lines: Vec<&str> = text.split('\n').collect();
+        for (row, x, y) in &all[0].1 {
+            let line = lines[*row as usize - 1];
+            let cost = if line.contains('"') && line.contains("Bea") {
+                lines[*row as usize]
+            } else {
+                line
+            };
+            let cost = cost.rsplit(',').nth(2).unwrap().trim();
+            assert_eq!(cost.parse::<f64>().unwrap().min(1000.0), *y, "{row}: {line}");
+            assert_eq!(x.len(), 4);
+        }
+        let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        zip.write_all(text.as_bytes()).unwrap();
+        let (table, zipped) = (file.load().unwrap(), zip.finish().unwrap());
+        assert_eq!(table.targets().len(), 60_000);
+        assert_eq!(Folder::new().file(&zipped, BOUNDS).load().unwrap(), table);
+        // The first wrong row is the one that is named, whoever found it; those before it have come.
+        let at = text.len() / 2 + text[text.len() / 2..].find(end).unwrap() + end.len();
+        let broken = format!("{}A,x,1,Secret,1{end}{}A,x,1,1{end}", &text[..at], &text[at..]);
+        let file = folder.file(broken.as_bytes(), BOUNDS);
+        let line = text[..at].matches('\n').count() + 1;
+        for threads in [1, 3] {
+            let reading = Reading { threads: threads.try_into().unwrap(), needs_target: true };
+            let mut last = 0;
+            let failed = file.each_block::<Error>(reading, |block| {
+                last = *block.numbers().last().unwrap_or(&last);
+                Ok(())
+            });
+            let said = failed.unwrap_err().to_string();
+            assert!(said.ends_with(&format!("row {line}, field `age` is not a number")), "{said}");
+            assert!(last < line as u64 && last + 3 > line as u64, "{last} {line}");
+            // Whoever takes the rows may stop the threads.
+            let stopped = file.each_block(reading, |_| Err(Mine::Enough(0)));
+            assert!(matches!(stopped, Err(Mine::Enough(0))));
+        }
+    }
+}
+#[test]
+fn a_target_may_be_absent_where_it_is_not_needed() {
+    let folder = Folder::new();
+    let file = folder.file(b"ward,age,dose\nA,1,1\n", BOUNDS);
+    let reading = Reading { needs_target: false, ..Reading::default() };
+    let mut seen = 0;
+    let visited = file.each_block::<Error>(reading, |block| {
+        seen += block.len();
+        assert!(block.targets().is_none() && block.rows().all(|(_, _, y)| y.is_none()));
+        Ok(())
+    });
+    assert_eq!((visited.unwrap().rows, seen), (1, 1));
+    assert_eq!(file.layout(false).unwrap().width(), 4);
+    assert!(matches!(file.layout(true), Err(Error::NoSuchColumn { .. })));
+    // Where it is, it is read, and must be right.
+    let file = folder.file(b"ward,cost,age,dose\nA,x,1,1\n", BOUNDS);
+    assert!(file.each_block::<Error>(reading, |_| Ok(())).is_err());
+}
+#[test]
+fn a_number_may_mean_that_there_is_none() {
+    let bounds = format!("missing_values = [\"-999\"]\n{BOUNDS}");
+    let csv = "ward,cost,age,dose\nA,1,-999,1\n";
+    let table = Folder::new().file(csv.as_bytes(), &bounds).load().unwrap();
+    assert_eq!(table.features(), [0.0, 0.0, 50.0, 1.0]);
+    // And a delimiter may stand in numbers.
+    let bounds = format!("delimiter = \"1\"\n{BOUNDS}");
+    let csv = "ward1cost1age1dose\nA1213010.5\n";
+    let table = Folder::new().file(csv.as_bytes(), &bounds).load().unwrap();
+    assert_eq!((table.features(), table.targets()), (&[0.0, 0.0, 30.0, 0.5][..], &[2.0][..]));
+}
+#[test]
+fn settings_without_an_end_are_refused() {
+    let folder = Folder::new();
+    let mut file = folder.file(CSV.as_bytes(), BOUNDS);
+    if std::path::Path::new("/dev/zero").exists() {
+        file.bounds = "/dev/zero".into();
+        let said = file.load().unwrap_err().to_string();
+        assert_eq!(said, "/dev/zero: longer than 67108864 bytes, needs a settings file");
+    }
+}
+
 const HEADER: &str = "PharmGKB Subject ID,Race,Age,Height (cm),Weight (kg),Amiodarone (Cordarone),\
     Carbamazepine (Tegretol),Phenytoin (Dilantin),Rifampin or Rifampicin,Therapeutic Dose of Warfarin,\
     CYP2C9 consensus,VKORC1 -1639 consensus,VKORC1 2255 consensus,VKORC1 1173 consensus,VKORC1 1542 consensus";
@@ -317,12 +436,35 @@ fn rows_that_the_published_file_does_not_have_are_refused() {
             "1,White,60 - 69,170,80,1,0,NA,0,35,*1/*1,G/T,T/T,NA,NA",
             "field `VKORC1 -1639 consensus` is none of",
         ),
+        (
+            "1,White,60 - 69,170,80,1,0,NA,0,-35,*1/*1,G/G,T/T,NA,NA",
+            "field `Therapeutic Dose of Warfarin` is below 0",
+        ),
+        (
+            "1,White,60 - 69,-170,80,1,0,NA,0,35,*1/*1,G/G,T/T,NA,NA",
+            "field `Height (cm)` is below 0",
+        ),
+        (
+            "1,White,60 - 69,170,-80,1,0,NA,0,35,*1/*1,G/G,T/T,NA,NA",
+            "field `Weight (kg)` is below 0",
+        ),
+        (
+            "1,White,-5,170,80,1,0,NA,0,35,*1/*1,G/G,T/T,NA,NA",
+            "field `Age` is none of the 10 levels",
+        ),
         ("1,White,60 - 69", "3 fields, needs 15"),
     ];
     for (row, expected) in cases {
         let (iwpc, _folder) = &iwpc(&[row]);
         let said = iwpc.patients().unwrap_err().to_string();
         assert!(said.contains("row 2") && said.contains(expected), "{row}: {said}");
+        // A row is the line on which it begins, as in every other table.
+        let good = "\"1\n2\",White,60 - 69,170,80,1,0,NA,0,35,*1/*1,G/G,T/T,NA,NA";
+        for (rows, line) in [([good, row], "row 4"), (["", row], "row 3")] {
+            let (iwpc, _folder) = &crate::iwpc(&rows);
+            let said = iwpc.patients().unwrap_err().to_string();
+            assert!(said.contains(line) && said.contains(expected), "{row}: {said}");
+        }
     }
     let (iwpc, _folder) = &iwpc(&["1,White,60 - 69,170,80,1,0,NA,0,NA,*1/*1,G/G,T/T,NA,NA"]);
     assert!(matches!(iwpc.load(), Err(Error::NoRecords { .. })));

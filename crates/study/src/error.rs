@@ -80,6 +80,25 @@ pub enum Error {
         /// Name of the study that was to run.
         here: String,
     },
+    /// A directory with a comparison of regressions under other settings.
+    #[error("{}: holds a run of `{name}` with other settings ({})", path.display(), differing.join(", "))]
+    OtherSettings {
+        /// The directory.
+        path: PathBuf,
+        /// Name of both.
+        name: String,
+        /// The settings that differ.
+        differing: Vec<&'static str>,
+    },
+    /// A run of a study of regression, where one of classification is needed.
+    #[error(
+        "{}: holds the run of a study of regression; trace, report and compare follow studies of membership",
+        path.display()
+    )]
+    RegressionRun {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A run whose data are no longer those it was made from.
     #[error("{}: the data differ from those of the run", path.display())]
     OtherData {

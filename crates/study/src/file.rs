@@ -140,9 +140,12 @@ pub fn read(file: &Path) -> Result<Study, Error> {
     check(file, &text_of(file)?).map_err(Error::Study)
 }
 
-/// The text of a file; an error names it.
+/// The text of a file that people write or a run leaves behind; an error names it. One without an end is refused.
 pub(crate) fn text_of(file: &Path) -> Result<String, Error> {
-    std::fs::read_to_string(file).map_err(|source| Error::Disk { path: file.to_owned(), source })
+    dosimeter_data::settings::text(file).map_err(|error| match error {
+        dosimeter_data::Error::Read { file, source } => Error::Disk { path: file, source },
+        error => Error::Data(error),
+    })
 }
 
 /// The name of the study in the text of a study file, whatever else is in it.

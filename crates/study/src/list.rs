@@ -5,7 +5,7 @@ use dosimeter_data::datasets::DATASETS;
 use dosimeter_data::graphs::GRAPHS;
 use dosimeter_privacy::ACCOUNTANTS;
 use dosimeter_privacy::mechanisms::MECHANISMS;
-use dosimeter_train::regression::{Claim, REGRESSIONS};
+use dosimeter_train::regression::REGRESSIONS;
 use serde::Serialize;
 
 /// One line of a list.
@@ -90,13 +90,10 @@ pub fn regressions() -> Vec<Entry> {
         name: regression.name(),
         what: regression.what().to_owned(),
         source: regression.source().to_owned(),
-        detail: match regression.claim() {
-            Claim::NotPrivate => "not private",
-            Claim::Pure => "epsilon, whatever delta; replacing one record",
-            Claim::Approximate => "epsilon and delta; replacing one record",
-            Claim::Unsound => "not private as published",
-        }
-        .to_owned(),
+        detail: {
+            let claim = regression.claim();
+            format!("{}: {}; neighbours replace one record", claim.name(), claim.meaning())
+        },
     });
     entries.collect()
 }

@@ -52,6 +52,7 @@ impl Session {
     /// # Errors
     /// [`Error::NoReport`] if there is no run, otherwise as [`Session::open`].
     pub fn reopen(root: &Path) -> Result<Self, Error> {
+        refuse_regression(root)?;
         let path = root.join("run.json");
         let text = finished(root, &path)?;
         let origin: Origin = serde_json::from_str(&text).map_err(|e| Error::BadArtifact {
@@ -160,17 +161,18 @@ pub fn render(root: &Path) -> Result<Report, Error> {
 /// # Errors
 /// [`Error::NoReport`] if there is none, or what is wrong with it.
 pub fn read_report(root: &Path) -> Result<Report, Error> {
+    refuse_regression(root)?;
     let path = root.join("report.json");
     let text = finished(root, &path)?;
-    if crate::regression::is_regression(&root.join("study.toml")) {
-        let page = root.join("report.html");
-        return Err(Error::Setting(format!(
-            "{}: the run of a study of regression, which this command does not read; its page is {}",
-            root.display(),
-            page.display()
-        )));
-    }
     report::from_json(&text).map_err(|source| Error::BadReport { path, source })
+}
+
+/// A study of regression has other artifacts and another report.
+fn refuse_regression(root: &Path) -> Result<(), Error> {
+    if crate::regression::is_regression(&root.join("study.toml")) {
+        return Err(Error::RegressionRun { path: root.to_owned() });
+    }
+    Ok(())
 }
 
 /// The text of a file that every finished run has.

@@ -19,7 +19,7 @@ fn table(rows: usize, (x, y): (f64, f64)) -> Rows {
     let mut table = Rows::new(&bounds).unwrap();
     for i in 0..rows {
         let (x, y) = if i == 0 { (x, y) } else { (0.0, 0.0) };
-        table.push(&bounds, &[x], y).unwrap();
+        table.push(&[x], y).unwrap();
     }
     table
 }

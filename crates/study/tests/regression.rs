@@ -1,8 +1,9 @@
 //! Studies of regression from file to report, on a table whose answer is known and on the IWPC's patients.
 #![expect(clippy::unwrap_used, reason = "tests")]
 use dosimeter_study::regression::{
-    BoundedFile, FitOptions, InvertOptions, Progress, RegressionReport, RegressionSession,
-    SimulateOptions, fit, invert, onnx, predict, read_model, simulate,
+    BoundedFile, FitOptions, InvertOptions, Iwpc, IwpcTarget, MOST_COLUMNS, Progress,
+    RegressionReport, RegressionSession, RegressionSpec, SimulateOptions, fit, invert, onnx,
+    predict, read_model, simulate, table_facts,
 };
 use dosimeter_study::run::Speed;
 use dosimeter_study::{Error, regression};
@@ -138,41 +139,49 @@ fn study_files_that_make_no_sense_are_refused_with_the_field() {
 }
 
 fn options(mechanism: &str, epsilon: f64) -> FitOptions {
-    FitOptions { mechanism: mechanism.into(), epsilon, delta: None, radius: None, seed: Some(1) }
+    FitOptions {
+        mechanism: mechanism.into(),
+        epsilon,
+        delta: None,
+        radius: None,
+        seed: Some(1),
+        threads: None,
+    }
 }
 
 #[test]
 fn every_mechanism_fits_a_file_and_its_model_predicts_inverts_and_goes_out() {
     let folder = tempfile::tempdir().unwrap();
     let file = table(folder.path(), 3000);
+    let spec = RegressionSpec::Bounded(file.clone());
     for mechanism in REGRESSIONS {
-        let (fitted, clipped) = fit(&file, &options(mechanism.name(), 50.0)).unwrap();
+        let (fitted, clipped) = fit(&spec, &options(mechanism.name(), 50.0)).unwrap();
         assert_eq!((fitted.rows, clipped.features, clipped.targets), (3000, 0, 0));
         let path = folder.path().join("model.json");
         std::fs::write(&path, serde_json::to_string(&fitted).unwrap()).unwrap();
         assert_eq!(read_model(&path).unwrap(), fitted);
-        let (predictions, error) = predict(&fitted, &file).unwrap();
+        let (predictions, error) = predict(&fitted, &spec).unwrap();
         assert_eq!(predictions.len(), 3000);
-        assert!(error.is_finite() && !onnx(&fitted).unwrap().is_empty());
+        assert!(error.unwrap().is_finite() && !onnx(&fitted).unwrap().is_empty());
     }
-    let (fitted, _) = fit(&file, &options("ada_ssp", 50.0)).unwrap();
+    let (fitted, _) = fit(&spec, &options("ada_ssp", 50.0)).unwrap();
     let asked = |attribute: &str, unknown: &[&str]| InvertOptions {
         attribute: attribute.into(),
         unknown: unknown.iter().map(|u| (*u).to_owned()).collect(),
         seed: 1,
     };
-    let found = invert(&fitted, &file, &asked("town", &[])).unwrap();
+    let found = invert(&fitted, &spec, &asked("town", &[])).unwrap();
     assert!(found.with_model.value > 0.99 && found.prior.high < 0.5, "{found:?}");
     assert!(found.null.value < 0.5 && found.with_model.rows == 1500);
-    let blind = invert(&fitted, &file, &asked("town", &["age"])).unwrap();
+    let blind = invert(&fitted, &spec, &asked("town", &["age"])).unwrap();
     assert!(blind.with_model.value > 0.8 && blind.with_model.value <= found.with_model.value);
     // Other bounds make another model of it.
     std::fs::write(&file.bounds, BOUNDS.replace("upper = 100", "upper = 90")).unwrap();
-    let said = predict(&fitted, &file).unwrap_err().to_string();
+    let said = predict(&fitted, &spec).unwrap_err().to_string();
     assert!(said.contains("other bounds of `age`"), "{said}");
     std::fs::write(&file.bounds, BOUNDS).unwrap();
     for wrong in [asked("age", &[]), asked("town", &["height"]), asked("town", &["town"])] {
-        assert!(invert(&fitted, &file, &wrong).is_err());
+        assert!(invert(&fitted, &spec, &wrong).is_err());
     }
 }
 
@@ -180,7 +189,8 @@ fn every_mechanism_fits_a_file_and_its_model_predicts_inverts_and_goes_out() {
 fn what_cannot_be_fitted_is_refused_and_no_number_of_a_record_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = table(folder.path(), 30);
-    let refused = |options: &FitOptions| fit(&file, options).unwrap_err().to_string();
+    let spec = RegressionSpec::Bounded(file.clone());
+    let refused = |options: &FitOptions| fit(&spec, options).unwrap_err().to_string();
     assert!(refused(&options("lasso", 1.0)).starts_with("there is no mechanism `lasso`"));
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         refused(&options("ada_ssp", epsilon));
@@ -201,7 +211,7 @@ fn what_cannot_be_fitted_is_refused_and_no_number_of_a_record_is_told() {
     ] {
         let text = std::fs::read_to_string(&file.path).unwrap();
         std::fs::write(&file.path, format!("{text}{row}\n")).unwrap();
-        let said = fit(&file, &options("ada_ssp", 1.0)).unwrap_err().to_string();
+        let said = fit(&spec, &options("ada_ssp", 1.0)).unwrap_err().to_string();
         assert!(said.contains(wanted) || said.contains(":32"), "{row}: {said}");
         assert!(!said.contains("98765") && !said.contains("12345678") && !said.contains("Hamburg"));
         std::fs::write(&file.path, text).unwrap();
@@ -209,7 +219,7 @@ fn what_cannot_be_fitted_is_refused_and_no_number_of_a_record_is_told() {
     // Out of bounds is moved and counted; a file without rows has nothing to fit.
     let text = std::fs::read_to_string(&file.path).unwrap();
     std::fs::write(&file.path, format!("{text}400,Ulm,-3\n")).unwrap();
-    let (_, clipped) = fit(&file, &options("ada_ssp", 1.0)).unwrap();
+    let (_, clipped) = fit(&spec, &options("ada_ssp", 1.0)).unwrap();
     assert_eq!((clipped.features, clipped.targets), (1, 1));
     std::fs::write(&file.path, "age,town,cost\n").unwrap();
     assert!(refused(&options("ada_ssp", 1.0)).contains("visits.csv: needed at least one row"));
@@ -245,4 +255,172 @@ fn the_iwpc_is_as_was_found_before() {
     let options = SimulateOptions { iwpc: path, patients: 200, fixed_mg: 10.0, seed: 1 };
     let simulated = simulate(&[], &options).unwrap();
     assert!(simulated.arms[1].relative_risk.haemorrhage.high < 0.6, "{simulated:?}");
+}
+
+#[test]
+fn a_table_without_its_target_is_predicted_and_not_inverted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = table(folder.path(), 500);
+    let spec = RegressionSpec::Bounded(file.clone());
+    let (fitted, _) = fit(&spec, &options("ada_ssp", 50.0)).unwrap();
+    let (with, error) = predict(&fitted, &spec).unwrap();
+    assert!(error.is_some());
+    let text = std::fs::read_to_string(&file.path).unwrap();
+    let without: String =
+        text.lines().map(|line| format!("{}\n", line.rsplit_once(',').unwrap().0)).collect();
+    std::fs::write(&file.path, without).unwrap();
+    assert_eq!(predict(&fitted, &spec).unwrap(), (with, None));
+    let asked = InvertOptions { attribute: "town".into(), unknown: Vec::new(), seed: 1 };
+    let said = invert(&fitted, &spec, &asked).unwrap_err().to_string();
+    assert!(said.contains("no column `cost`"), "{said}");
+    assert!(
+        fit(&spec, &options("ada_ssp", 1.0)).unwrap_err().to_string().contains("no column `cost`")
+    );
+}
+
+#[test]
+fn the_threads_that_read_change_no_bit_of_a_model() {
+    let folder = tempfile::tempdir().unwrap();
+    // More than a piece of the file for each thread.
+    let spec = RegressionSpec::Bounded(table(folder.path(), 60_000));
+    let with = |threads| FitOptions {
+        threads: std::num::NonZeroUsize::new(threads),
+        ..options("least_squares", 1.0)
+    };
+    let one = fit(&spec, &with(1)).unwrap();
+    for threads in [2, 5] {
+        assert_eq!(fit(&spec, &with(threads)).unwrap(), one);
+    }
+}
+
+#[test]
+fn a_model_says_what_a_missing_value_counted_as_and_how_far_noise_moved_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = table(folder.path(), 500);
+    let bounds = BOUNDS.replace("upper = 100\n", "upper = 100\nmissing = \"midpoint\"\n");
+    std::fs::write(&file.bounds, bounds).unwrap();
+    let text = std::fs::read_to_string(&file.path).unwrap();
+    std::fs::write(&file.path, format!("{text}NA,Ulm,20\n")).unwrap();
+    let (fitted, clipped) = fit(&RegressionSpec::Bounded(file), &options("ada_ssp", 5.0)).unwrap();
+    assert_eq!(clipped.missing, 1);
+    let json = serde_json::to_value(&fitted).unwrap();
+    assert_eq!(json["missing"], serde_json::json!({ "age": "midpoint" }));
+    assert!(json["model"]["bounds"].get("missing").is_none(), "{json}");
+    let intercept = fitted.model.intercept_noise_deviation.unwrap();
+    assert!(intercept > 0.0 && intercept.is_finite());
+}
+
+#[test]
+fn too_many_columns_are_refused_before_the_rows_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = table(folder.path(), 10);
+    let towns: Vec<String> = (0..MOST_COLUMNS + 1).map(|i| format!("\"t{i}\"")).collect();
+    let bounds = BOUNDS.replace("\"Ulm\", \"Bonn\", \"Kiel\"", &towns.join(", "));
+    std::fs::write(&file.bounds, bounds).unwrap();
+    let said =
+        fit(&RegressionSpec::Bounded(file), &options("ada_ssp", 1.0)).unwrap_err().to_string();
+    assert!(said.contains("4001 columns once every category has its own, at most 4000"), "{said}");
+}
+
+#[test]
+fn a_plan_is_of_the_draws_and_takes_their_time() {
+    let folder = tempfile::tempdir().unwrap();
+    table(folder.path(), 200);
+    let file = study(
+        folder.path(),
+        "[fit]\nmechanisms = [\"ada_ssp\", \"tuned_paper_mean\"]\nepsilons = [1.0, 2.0]\ndraws = 7\n",
+    );
+    let plan = RegressionSession::open(&file).unwrap().plan().unwrap();
+    assert_eq!((plan.draws, plan.rows, plan.fitted, plan.features), (7, 200, 160, 3));
+    let fits: Vec<_> =
+        plan.fits.iter().map(|f| (f.mechanism.as_str(), f.claim, f.epsilon)).collect();
+    assert_eq!(
+        fits,
+        [
+            ("ada_ssp", "approximate", Some(1.0)),
+            ("ada_ssp", "approximate", Some(2.0)),
+            ("tuned_paper_mean", "unsound", Some(1.0)),
+            ("tuned_paper_mean", "unsound", Some(2.0)),
+        ]
+    );
+    assert!(plan.seconds_per_draw > 0.0);
+    assert!((plan.estimated_seconds / plan.seconds_per_draw - 7.0).abs() < 1e-12);
+    let facts = table_facts(&file).unwrap().unwrap();
+    assert_eq!(
+        (facts.rows, facts.layout.width(), facts.fingerprint),
+        (200, 3, plan.data_fingerprint)
+    );
+}
+
+#[test]
+fn other_settings_do_not_take_the_place_of_a_comparison() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = RegressionSpec::Bounded(table(folder.path(), 200));
+    let session = |epsilons: &[f64], draws| {
+        let fit = regression::FitPlan {
+            mechanisms: vec!["ada_ssp".into()],
+            epsilons: epsilons.to_vec(),
+            draws,
+            ..regression::FitPlan::default()
+        };
+        let (name, regression) = ("visits".to_owned(), spec.clone());
+        let study = regression::RegressionStudy {
+            name,
+            description: None,
+            seed: 1,
+            regression,
+            fit,
+            inversion: None,
+            simulation: None,
+            shares: None,
+        };
+        RegressionSession::new(study).unwrap()
+    };
+    let out = folder.path().join("run");
+    let run = |s: RegressionSession| s.run(&out, Speed::default(), &Goes);
+    run(session(&[1.0], 3)).unwrap();
+    let report = std::fs::read_to_string(out.join("report.json")).unwrap();
+    let said = run(session(&[2.0], 3)).unwrap_err().to_string();
+    assert!(said.ends_with("holds a run of `visits` with other settings (epsilons)"), "{said}");
+    assert_eq!(std::fs::read_to_string(out.join("report.json")).unwrap(), report);
+    // More draws of the same go on.
+    assert_eq!(run(session(&[1.0], 4)).unwrap().draws, 4);
+    // A file that was edited goes on too, and what it made before does not pass for its report.
+    let edited =
+        study(folder.path(), "[fit]\nmechanisms = [\"ada_ssp\"]\nepsilons = [3.0]\ndraws = 3\n");
+    let stopped =
+        RegressionSession::open(&edited).unwrap().run(&out, Speed::default(), &Stops(9.into()));
+    assert!(matches!(stopped, Err(Error::Stopped)) && !out.join("report.json").exists());
+    for said in [
+        dosimeter_study::trace::epsilon(&out).unwrap_err().to_string(),
+        dosimeter_study::trace::record(&out, 0).unwrap_err().to_string(),
+    ] {
+        assert!(said.contains("holds the run of a study of regression"), "{said}");
+    }
+}
+
+/// The features of the IWPC's file fit a model that doses its patients.
+#[test]
+fn a_dose_model_is_fitted_to_the_iwpc_and_simulated() {
+    let Some(path) = shared("data/iwpc-warfarin/warfarin.csv") else {
+        return;
+    };
+    let spec = RegressionSpec::Iwpc(Iwpc { path: path.clone(), target: IwpcTarget::DailyMg });
+    let (fitted, clipped) = fit(&spec, &options("ada_ssp", 20.0)).unwrap();
+    assert_eq!((fitted.rows, fitted.model.features.len()), (4017, 14));
+    assert_eq!(fitted.model.target, "daily warfarin dose in mg");
+    assert!(clipped.missing > 0 && fitted.missing.contains_key("VKORC1"));
+    let options = SimulateOptions { iwpc: path, patients: 100, fixed_mg: 10.0, seed: 1 };
+    let simulated = simulate(&[("mine".to_owned(), fitted)], &options).unwrap();
+    let arms: Vec<&str> = simulated.arms.iter().map(|arm| arm.name.as_str()).collect();
+    assert!(arms.contains(&"mine"), "{arms:?}");
+    for (patients, fixed_mg, wanted) in [
+        (100, 1e300, "needed 0 to 100 mg a day"),
+        (100, -1.0, "needed 0 to 100"),
+        (1, 5.0, "needed at least 2"),
+    ] {
+        let options = SimulateOptions { patients, fixed_mg, ..options.clone() };
+        let said = simulate(&[], &options).unwrap_err().to_string();
+        assert!(said.contains(wanted), "{said}");
+    }
 }

@@ -46,7 +46,7 @@ fn table(rows: usize, features: usize, bounds: &Bounds, rng: &mut ChaCha8Rng) ->
         let x: Vec<f64> = (0..features).map(|_| uniform(rng)).collect();
         let slope = |j: usize| [0.5, -0.4, 0.3][j % 3];
         let y = 0.3 + x.iter().enumerate().map(|(j, x)| slope(j) * x).sum::<f64>();
-        table.push(bounds, &x, y + 0.2 * uniform(rng)).unwrap();
+        table.push(&x, y + 0.2 * uniform(rng)).unwrap();
     }
     table
 }
@@ -196,7 +196,7 @@ fn every_mechanism_spends_what_it_says_and_finds_the_line_when_there_is_much_to_
     let mut noise = NoiseRng::experiment([1; 32]);
     let n = statistics.rows as f64;
     let best = statistics.squared_error(&least_squares(&statistics)) / n;
-    let around_mean = statistics.squares / n;
+    let around_mean = statistics.squares() / n;
     for mechanism in REGRESSIONS {
         for epsilon in [1.0, 1000.0] {
             let fit = mechanism.fit(&input, budget(epsilon), &mut noise).unwrap();
@@ -252,10 +252,23 @@ fn told_deviations_are_those_of_many_fits() {
         for i in 0..3 {
             let mean = fits.iter().map(|f| f.weights[i]).sum::<f64>() / n;
             let variance = fits.iter().map(|f| (f.weights[i] - mean).powi(2)).sum::<f64>() / n;
-            let told = fits.iter().map(|f| f.noise_variances.as_ref().unwrap()[i]).sum::<f64>() / n;
+            let told =
+                fits.iter().map(|f| f.noise_covariance.as_ref().unwrap()[(i, i)]).sum::<f64>() / n;
             let ratio = (told / variance).sqrt();
             assert!((0.85..1.15).contains(&ratio), "{} {i}: {ratio}", mechanism.name());
         }
+        // The intercept of bounds whose middles are not 0 moves with every weight.
+        let interval = |low, high| Interval::new(low, high).unwrap();
+        let features = vec![interval(0.0, 10.0), interval(-6.0, -4.0)];
+        let units = Bounds { features, target: interval(3.0, 8.0), ..bounds.clone() };
+        let names = || vec!["a".to_owned(), "b".to_owned()];
+        let models: Vec<_> =
+            fits.iter().map(|f| f.model(names(), "y".to_owned(), units.clone())).collect();
+        let mean = models.iter().map(|m| m.intercept).sum::<f64>() / n;
+        let variance = models.iter().map(|m| (m.intercept - mean).powi(2)).sum::<f64>() / n;
+        let told = models.iter().map(|m| m.intercept_noise_deviation.unwrap().powi(2)).sum::<f64>();
+        let ratio = (told / n / variance).sqrt();
+        assert!((0.85..1.15).contains(&ratio), "{}, intercept: {ratio}", mechanism.name());
     }
 }
 
@@ -269,7 +282,7 @@ fn odd_tables_have_answers_or_clear_errors() {
     for _ in 0..60 {
         let mut x: Vec<f64> = (0..9).map(|_| uniform(&mut rng)).collect();
         (x[3], x[5]) = (0.25, x[4]);
-        constant.push(&wide, &x, uniform(&mut rng)).unwrap();
+        constant.push(&x, uniform(&mut rng)).unwrap();
     }
     for rows in [table(1, 9, &wide, &mut rng), table(5, 9, &wide, &mut rng), constant] {
         let statistics = rows.statistics();
@@ -316,7 +329,7 @@ fn the_model_speaks_the_units_of_the_table() {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     for _ in 0..50 {
         let x = [50.0 + 40.0 * uniform(&mut rng), 4.0 * uniform(&mut rng)];
-        rows.push(&bounds, &x, 20.0 + 0.1 * x[0] - 2.0 * x[1]).unwrap();
+        rows.push(&x, 20.0 + 0.1 * x[0] - 2.0 * x[1]).unwrap();
     }
     let statistics = rows.statistics();
     let input = Input::new(&bounds, &statistics, Some(&rows));
@@ -345,7 +358,7 @@ fn classes(rows: usize, bounds: &Bounds, rng: &mut ChaCha8Rng) -> Rows {
         let x: Vec<f64> = bounds.features.iter().map(|_| uniform(rng)).collect();
         let side = if x[0] + 0.2 > 0.0 { 2.0 } else { -2.0 };
         let wrong = rng.next_u32().is_multiple_of(10);
-        table.push(bounds, &x, if wrong { -side } else { side }).unwrap();
+        table.push(&x, if wrong { -side } else { side }).unwrap();
     }
     table
 }
@@ -370,7 +383,7 @@ fn classifiers_are_minimizers_stable_and_useful() {
             let mut rows: Vec<_> = (0..n).map(|_| extreme(&mut rng)).collect();
             let minimizer = |rows: &[(Vec<f64>, f64)]| {
                 let mut table = Rows::new(&bounds).unwrap();
-                rows.iter().for_each(|(x, y)| table.push(&bounds, x, *y).unwrap());
+                rows.iter().for_each(|(x, y)| table.push(x, *y).unwrap());
                 classifier.minimizer(&table).unwrap()
             };
             let one = minimizer(&rows);

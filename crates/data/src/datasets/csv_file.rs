@@ -49,6 +49,10 @@ impl<'a> Rows<'a> {
         let line = record.position().map_or(0, csv::Position::line) + self.skipped;
         Ok(more.then_some(line))
     }
+    /// How many bytes of the text the rows so far took.
+    pub(super) fn byte(&self) -> u64 {
+        self.reader.position().byte()
+    }
 }
 
 fn read(
@@ -152,7 +156,7 @@ fn problem(file: &Path, error: csv::Error) -> Error {
     }
 }
 
-const LINE_LIMIT: usize = 64 << 20;
+pub(super) const LINE_LIMIT: usize = 64 << 20;
 
 /// Fails rather than letting one endless line fill the memory, or a wrong quote swallow records.
 struct Watched<'a> {
@@ -183,7 +187,7 @@ impl Read for Watched<'_> {
 
 /// Follows the quotes beside the `csv` crate, which takes an unclosed field to the end of the file for a field and
 /// text behind a closing quote for a part of it.
-struct Quotes<'a> {
+pub(super) struct Quotes<'a> {
     file: &'a Path,
     delimiter: u8,
     line: u64,
@@ -203,26 +207,39 @@ enum At {
     Padded,
 }
 impl<'a> Quotes<'a> {
-    const fn new(file: &'a Path, delimiter: u8, skipped: u64) -> Self {
+    pub(super) const fn new(file: &'a Path, delimiter: u8, skipped: u64) -> Self {
         Self { file, delimiter, line: skipped + 1, opened: 0, at: At::FileStart }
     }
-    fn watch(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
+    /// The line that comes next, from 1.
+    pub(super) const fn line(&self) -> u64 {
+        self.line
+    }
+    fn watch(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.last_record_end(bytes).map(drop)
+    }
+    /// Follows more of the text and says behind which of its bytes the last whole record ends, if one ends at a `\n` there.
+    pub(super) fn last_record_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Error> {
+        let mut start = 0;
         if self.at == At::FileStart {
-            bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+            start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
             self.at = At::FieldStart;
         }
         let inside = matches!(self.at, At::Quoted | At::Closed | At::Padded);
-        if !inside && !bytes.contains(&b'"') {
-            self.line += bytes.iter().filter(|b| **b == b'\n').count() as u64;
-            if let Some(&last) = bytes.last() {
+        if !inside && memchr::memchr(b'"', bytes).is_none() {
+            self.line += super::csv_chunks::newlines(bytes);
+            if let Some(&last) = bytes[start..].last() {
                 self.at = if self.ends_field(last) { At::FieldStart } else { At::Unquoted };
             }
-            return Ok(());
+            return Ok(memchr::memrchr(b'\n', bytes).map(|at| at + 1));
         }
-        for &byte in bytes {
+        let mut end = None;
+        for (at, &byte) in bytes.iter().enumerate().skip(start) {
             self.step(byte)?;
+            if byte == b'\n' && self.at == At::FieldStart {
+                end = Some(at + 1);
+            }
         }
-        Ok(())
+        Ok(end)
     }
     const fn ends_field(&self, byte: u8) -> bool {
         byte == self.delimiter || matches!(byte, b'\n' | b'\r')
@@ -245,7 +262,7 @@ impl<'a> Quotes<'a> {
         self.line += u64::from(byte == b'\n');
         Ok(())
     }
-    fn end(&self) -> Result<(), Error> {
+    pub(super) fn end(&self) -> Result<(), Error> {
         if self.at == At::Quoted {
             return self.refuse("is not closed before the end of the file");
         }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 mod bits;
 mod cifar;
 mod classes;
+pub(crate) mod csv_chunks;
 pub(crate) mod csv_file;
 mod idx;
 mod image_folder;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 /// Runs a step of the parquet crate, which asserts some of what a damaged file can violate, and takes its panic for damage.
-fn guarded<T>(file: &Path, step: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+pub(crate) fn guarded<T>(file: &Path, step: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     // What the step changed is not looked at again.
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).unwrap_or_else(|_| {
         Err(Error::Damaged {
@@ -53,14 +53,14 @@ fn open_unguarded(file: &Path) -> Result<(SerializedFileReader<File>, Vec<String
 /// What takes rows, field by field.
 pub(crate) trait TakesRows {
     /// A record begins.
-    fn start(&mut self) -> Result<(), Error>;
+    fn start(&mut self, row: u64) -> Result<(), Error>;
     /// The field of a column.
     fn push(&mut self, row: u64, column: usize, value: Value<'_>) -> Result<(), Error>;
     /// The record is whole; says whether to go on.
     fn end(&mut self, row: u64) -> Result<bool, Error>;
 }
 impl TakesRows for TableBuilder<'_> {
-    fn start(&mut self) -> Result<(), Error> {
+    fn start(&mut self, _: u64) -> Result<(), Error> {
         self.start_record()
     }
     fn push(&mut self, row: u64, column: usize, value: Value<'_>) -> Result<(), Error> {
@@ -106,7 +106,7 @@ pub(crate) fn rows(
     for row in 1_u64.. {
         let next = guarded(file, || rows.next().transpose().map_err(damaged(file)))?;
         let Some(record) = next else { break };
-        taker.start()?;
+        taker.start(row)?;
         for (&column, (name, field)) in read.iter().zip(record.get_column_iter()) {
             let text;
             let value = match field {
@@ -149,6 +149,6 @@ pub(crate) fn rows(
     Ok(())
 }
 
-fn damaged(file: &Path) -> impl Fn(parquet::errors::ParquetError) -> Error + Copy + '_ {
+pub(crate) fn damaged(file: &Path) -> impl Fn(parquet::errors::ParquetError) -> Error + Copy + '_ {
     move |e| Error::Damaged { file: file.to_owned(), format: "Parquet", reason: e.to_string() }
 }

@@ -378,10 +378,12 @@ impl Value<'_> {
     pub(crate) fn number(self) -> Result<f64, FieldProblem> {
         let number = match self {
             Self::Text(b"") => return Err(FieldProblem::Empty),
-            Self::Text(text) => std::str::from_utf8(text)
-                .map_err(|_| FieldProblem::NotUtf8)?
-                .parse()
-                .map_err(|_| FieldProblem::NotANumber)?,
+            Self::Text(text) => {
+                fast_float2::parse(text).map_err(|_| match std::str::from_utf8(text) {
+                    Ok(_) => FieldProblem::NotANumber,
+                    Err(_) => FieldProblem::NotUtf8,
+                })?
+            }
             Self::Number(number) => number,
             #[cfg(feature = "parquet")]
             Self::Null => return Err(FieldProblem::Empty),

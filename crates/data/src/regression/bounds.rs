@@ -1,14 +1,9 @@
 //! What the user says of a table for regression: a TOML file, apart from the data, so that no bound can come from them.
-use super::{Column, Counts, Group, Layout, Target, count};
+use crate::Error;
 use crate::dataset::written;
-use crate::datasets::table::Value;
-use crate::{Error, FieldProblem};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Most categories of a column.
-const CATEGORY_LIMIT: usize = 10_000;
 
 /// Public bounds of a table. Columns of the file that it does not name are not read.
 ///
@@ -87,7 +82,7 @@ pub struct TargetBounds {
     pub upper: f64,
 }
 
-fn refuse<T>(setting: String, needs: &str, have: String) -> Result<T, Error> {
+pub(super) fn refuse<T>(setting: String, needs: &str, have: String) -> Result<T, Error> {
     Err(Error::Setting { setting, needs: needs.to_owned(), have })
 }
 
@@ -105,246 +100,27 @@ pub(super) fn with_room(place: &str, lower: f64, upper: f64) -> Result<(), Error
     )
 }
 
-/// What becomes of the fields of one column.
-#[derive(Debug)]
-enum Rule {
-    Ignored,
-    Target,
-    Number { first: usize, lower: f64, upper: f64, missing: Option<f64> },
-    Category { first: usize, levels: Vec<String>, missing: Option<usize> },
-}
-
 impl TableBounds {
     /// Reads the TOML file.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::Damaged`] saying what the file should hold.
+    /// [`Error::Read`], [`Error::LongSettings`], [`Error::Damaged`] saying what the file should hold.
     pub fn read(file: &Path) -> Result<Self, Error> {
-        let text = std::fs::read_to_string(file).map_err(Error::read(file))?;
+        let text = crate::settings::text(file)?;
         toml::from_str(&text).map_err(|e| Error::Damaged {
             file: file.to_owned(),
             format: "TOML",
             reason: e.to_string().trim_end().to_owned(),
         })
     }
-}
-/// `None`: a number.
-fn checked_categories(place: &str, column: &ColumnBounds) -> Result<Option<Vec<String>>, Error> {
-    let Some(categories) = &column.categories else { return Ok(None) };
-    if column.lower.is_some() || column.upper.is_some() {
-        let have = "given beside `lower` or `upper`".to_owned();
-        return refuse(
-            format!("{place}.categories"),
-            "no bounds: it is a category or a number",
-            have,
-        );
-    }
-    let distinct: std::collections::BTreeSet<&String> = categories.iter().collect();
-    if categories.len() < 2
-        || categories.len() > CATEGORY_LIMIT
-        || distinct.len() != categories.len()
-        || categories.iter().any(|c| c.trim().is_empty() || c.trim() != c)
-    {
-        let have = format!("a list of {}, {} of them different", categories.len(), distinct.len());
-        let needs = "2 to 10000 different names, not empty and without spaces around";
-        return refuse(format!("{place}.categories"), needs, have);
-    }
-    Ok(Some(categories.clone()))
-}
-fn checked_rule(name: &str, column: &ColumnBounds, first: usize) -> Result<Rule, Error> {
-    let place = format!("columns.{name}");
-    let setting = format!("{place}.missing");
-    if let Some(levels) = checked_categories(&place, column)? {
-        let missing = match &column.missing {
-            None => None,
-            Some(Missing::Word(word)) => match levels.iter().position(|l| l == word) {
-                None => return refuse(setting, "one of the categories", format!("`{word}`")),
-                found => found,
-            },
-            Some(Missing::Number(x)) => {
-                return refuse(setting, "one of the categories, in quotes", written(*x));
-            }
-        };
-        return Ok(Rule::Category { first, levels, missing });
-    }
-    let (Some(lower), Some(upper)) = (column.lower, column.upper) else {
-        let needs = "`lower` and `upper` of a number, or `categories`; bounds taken from the data would leak it";
-        return refuse(place, needs, "without them".to_owned());
-    };
-    with_room(&place, lower, upper)?;
-    let missing = match &column.missing {
-        None => None,
-        Some(Missing::Word(word)) if word == "midpoint" => Some(lower.midpoint(upper)),
-        Some(Missing::Word(word)) => {
-            let needs = "a number within the bounds, or \"midpoint\"";
-            return refuse(setting, needs, format!("`{word}`"));
-        }
-        Some(Missing::Number(x)) if (lower..=upper).contains(x) => Some(*x),
-        Some(Missing::Number(x)) => {
-            return refuse(setting, "a number within the bounds, or \"midpoint\"", written(*x));
-        }
-    };
-    Ok(Rule::Number { first, lower, upper, missing })
-}
-
-/// Turns the fields of a row into numbers within their bounds.
-#[derive(Debug)]
-pub(super) struct Encoder<'a> {
-    file: &'a Path,
-    names: Vec<String>,
-    rules: Vec<Rule>,
-    missing_values: Vec<String>,
-    pub(super) layout: Layout,
-    pub(super) counts: Counts,
-    /// The current row.
-    pub(super) features: Vec<f64>,
-    pub(super) target: f64,
-}
-impl<'a> Encoder<'a> {
-    /// Fits bounds to the columns of the file.
-    pub(super) fn new(
-        file: &'a Path,
-        bounds: &TableBounds,
-        names: Vec<String>,
-    ) -> Result<Self, Error> {
-        let mut seen = std::collections::BTreeSet::new();
-        if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
-            return Err(Error::DuplicateColumn { file: file.to_owned(), column: twice.clone() });
-        }
-        let target = &bounds.target;
-        with_room("target", target.lower, target.upper)?;
-        if bounds.columns.contains_key(&target.name) {
-            let have = "also the target".to_owned();
-            return refuse(format!("columns.{}", target.name), "a feature", have);
-        }
-        if bounds.columns.is_empty() {
-            return refuse("columns".to_owned(), "at least one feature", "empty".to_owned());
-        }
-        for column in bounds.columns.keys().chain([&target.name]) {
-            if !seen.contains(column.as_str()) {
-                let (file, column) = (file.to_owned(), column.clone());
-                return Err(Error::NoSuchColumn { file, column, have: names });
-            }
-        }
-        let (mut columns, mut groups, mut rules) = (Vec::new(), Vec::new(), Vec::new());
-        for name in &names {
-            let rule = match bounds.columns.get(name) {
-                Some(column) => checked_rule(name, column, columns.len())?,
-                None if *name == target.name => Rule::Target,
-                None => Rule::Ignored,
+    pub(super) fn missing_rules(&self) -> BTreeMap<String, String> {
+        let rule = |(name, column): (&String, &ColumnBounds)| {
+            let rule = match column.missing.as_ref()? {
+                Missing::Number(number) => written(*number),
+                Missing::Word(word) => word.clone(),
             };
-            match &rule {
-                Rule::Number { lower, upper, .. } => {
-                    let (name, lower, upper) = (name.clone(), *lower, *upper);
-                    columns.push(Column { name, lower, upper, group: None });
-                }
-                Rule::Category { first, levels, .. } => {
-                    let group = Some(groups.len());
-                    columns.extend(levels[1..].iter().map(|level| Column {
-                        name: format!("{name} {level}"),
-                        lower: 0.0,
-                        upper: 1.0,
-                        group,
-                    }));
-                    groups.push(Group::one_hot(name, *first, levels));
-                }
-                Rule::Target | Rule::Ignored => {}
-            }
-            rules.push(rule);
-        }
-        let TargetBounds { name, lower, upper } = target.clone();
-        let features = vec![0.0; columns.len()];
-        let layout = Layout { columns, groups, target: Target { name, lower, upper } };
-        let (counts, missing_values) = (Counts::default(), bounds.missing_values.clone());
-        Ok(Self { file, names, rules, missing_values, layout, counts, features, target: f64::NAN })
-    }
-    /// Columns of the file.
-    pub(super) const fn width(&self) -> usize {
-        self.names.len()
-    }
-    /// Columns of the file that are read, ascending.
-    #[cfg(feature = "parquet")]
-    pub(super) fn read(&self) -> Vec<usize> {
-        let rules = self.rules.iter().enumerate();
-        rules.filter(|(_, rule)| !matches!(rule, Rule::Ignored)).map(|(i, _)| i).collect()
-    }
-    pub(super) fn start(&mut self) {
-        self.counts.rows += 1;
-    }
-    /// Takes one field; `row` is its row in the file.
-    pub(super) fn push(&mut self, row: u64, column: usize, value: Value<'_>) -> Result<(), Error> {
-        let name = &self.names[column];
-        let refused = |problem| {
-            let (file, field) = (self.file.to_owned(), name.clone());
-            Err(Error::Field { file, row, field, problem })
+            Some((name.clone(), rule))
         };
-        let is_missing = match value {
-            Value::Text(text) => self.missing_values.iter().any(|m| m.as_bytes() == text),
-            Value::Number(_) => false,
-            #[cfg(feature = "parquet")]
-            Value::Null => true,
-        };
-        match &self.rules[column] {
-            Rule::Ignored => {}
-            Rule::Target => {
-                let number = if is_missing { Err(FieldProblem::Missing) } else { value.number() };
-                let number = match number {
-                    Ok(number) => number,
-                    Err(problem) => return refused(problem),
-                };
-                let Target { lower, upper, .. } = self.layout.target;
-                if !(lower..=upper).contains(&number) {
-                    count(&mut self.counts.clipped, name);
-                }
-                self.target = number.clamp(lower, upper);
-            }
-            Rule::Number { first, lower, upper, missing } => {
-                let number = match (is_missing, missing) {
-                    (false, _) => value.number(),
-                    (true, None) => Err(FieldProblem::Missing),
-                    (true, &Some(number)) => {
-                        count(&mut self.counts.imputed, name);
-                        Ok(number)
-                    }
-                };
-                let number = match number {
-                    Ok(number) => number,
-                    Err(problem) => return refused(problem),
-                };
-                if !(*lower..=*upper).contains(&number) {
-                    count(&mut self.counts.clipped, name);
-                }
-                self.features[*first] = number.clamp(*lower, *upper);
-            }
-            Rule::Category { first, levels, missing } => {
-                let written;
-                let text = match value {
-                    Value::Text(text) => text,
-                    Value::Number(number) => {
-                        written = number.to_string();
-                        written.as_bytes()
-                    }
-                    #[cfg(feature = "parquet")]
-                    Value::Null => b"",
-                };
-                let level = match (is_missing, missing) {
-                    (false, _) => levels.iter().position(|l| l.as_bytes() == text),
-                    (true, None) => return refused(FieldProblem::Missing),
-                    (true, missing) => {
-                        count(&mut self.counts.imputed, name);
-                        *missing
-                    }
-                };
-                let Some(level) = level else {
-                    return refused(FieldProblem::UnknownLevel { levels: levels.len() });
-                };
-                let columns = &mut self.features[*first..*first + levels.len() - 1];
-                columns.fill(0.0);
-                if let Some(column) = level.checked_sub(1) {
-                    columns[column] = 1.0;
-                }
-            }
-        }
-        Ok(())
+        self.columns.iter().filter_map(rule).collect()
     }
 }

@@ -1,9 +1,12 @@
 //! Warfarin doses of the International Warfarin Pharmacogenetics Consortium, by its published rules.
 use super::warfarin::{self, Cyp2c9, HEIGHT_CM, Patient, Race, Vkorc1, WEEKLY_DOSE_MG, WEIGHT_KG};
 use super::{Counts, RegressionTable, Target, count};
+use crate::datasets::csv_chunks::{Chunk, Chunks};
+use crate::datasets::table::Value;
 use crate::datasets::{csv_file, source};
 use crate::{Error, FieldProblem};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +41,16 @@ pub enum IwpcTarget {
     DailyMg,
 }
 impl IwpcTarget {
+    /// The one called `name` as in a study file.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "square-root-weekly-mg" => Some(Self::SquareRootWeeklyMg),
+            "weekly-mg" => Some(Self::WeeklyMg),
+            "daily-mg" => Some(Self::DailyMg),
+            _ => None,
+        }
+    }
     fn of_weekly(self, mg: f64) -> f64 {
         match self {
             Self::SquareRootWeeklyMg => mg.sqrt(),
@@ -71,8 +84,8 @@ impl Iwpc {
     /// The patients with their doses in the units of the file: for reference models and simulated trials.
     ///
     /// # Errors
-    /// [`Error::Read`], [`Error::NoSuchColumn`], [`Error::FieldCount`], [`Error::Field`] naming row and field of a number that is
-    /// none or not finite and of a word that the published file does not use; [`Error::NoRecords`] if no patient is kept.
+    /// [`Error::Read`], [`Error::NoSuchColumn`], [`Error::FieldCount`], [`Error::Field`] naming row (the line of the file on which it
+    /// begins) and field of a number that is none, below 0 or not finite and of a word that the published file does not use; [`Error::NoRecords`] if no patient is kept.
     pub fn patients(&self) -> Result<Patients, Error> {
         let file = self.path.as_path();
         let patients = source::with_text(file, None, |text| read(file, text))?;
@@ -80,6 +93,13 @@ impl Iwpc {
             return Err(Error::NoRecords { file: file.to_owned() });
         }
         Ok(patients)
+    }
+    /// What a patient that is kept may lack, and what it counts as.
+    pub(super) fn missing_rules() -> BTreeMap<String, String> {
+        let inferred = "the genotype at 2255, 1173 or 1542, by the IWPC's appendix S4";
+        [("amiodarone", "no"), ("enzyme inducer", "no"), ("VKORC1", inferred)]
+            .map(|(name, rule)| (name.to_owned(), rule.to_owned()))
+            .into()
     }
     /// The features of each patient and the target, within public bounds.
     ///
@@ -140,38 +160,50 @@ const AMIODARONE: usize = 10;
 const INDUCERS: [usize; 3] = [11, 12, 13];
 
 fn read(file: &Path, text: &mut dyn BufRead) -> Result<Patients, Error> {
-    let mut rows = csv_file::Rows::new(file, b',', 0, text);
-    let mut record = csv::ByteRecord::new();
-    let Some(first) = rows.next(&mut record)? else {
-        return Err(Error::NoRecords { file: file.to_owned() });
-    };
-    let names = csv_file::header(file, first, &record)?;
+    let (mut chunks, mut chunk) = (Chunks::new(file, b',', text), Chunk::default());
+    let mut columns: Option<(Vec<String>, [usize; COLUMNS.len()])> = None;
+    let mut patients = Patients { kept: Vec::new(), counts: Counts::default() };
+    while chunks.next(&mut chunk)? {
+        chunk.records(file, b',', |row, record| {
+            let Some((names, places)) = &columns else {
+                let names = csv_file::header(file, row, record)?;
+                let places = places(file, &names)?;
+                columns = Some((names, places));
+                return Ok(());
+            };
+            if record.len() != names.len() {
+                let (needs, have) = (names.len(), record.len());
+                return Err(Error::FieldCount { file: file.to_owned(), row, needs, have });
+            }
+            // The published file ends in a row of nothing.
+            if record.iter().all(|field| field.trim_ascii().is_empty()) {
+                return Ok(());
+            }
+            patients.counts.rows += 1;
+            let row = Row { file, row, fields: places.map(|i| record[i].trim_ascii()) };
+            match row.patient(&mut patients.counts)? {
+                Ok(patient) => patients.kept.push(patient),
+                Err(reason) => count(&mut patients.counts.left_out, reason),
+            }
+            Ok(())
+        })?;
+    }
+    match columns {
+        Some(_) => Ok(patients),
+        None => Err(Error::NoRecords { file: file.to_owned() }),
+    }
+}
+/// Where in the file the columns are.
+fn places(file: &Path, names: &[String]) -> Result<[usize; COLUMNS.len()], Error> {
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
         *place = names.iter().position(|n| n == column).ok_or_else(|| Error::NoSuchColumn {
             file: file.to_owned(),
             column: column.to_owned(),
-            have: names.clone(),
+            have: names.to_vec(),
         })?;
     }
-    let mut patients = Patients { kept: Vec::new(), counts: Counts::default() };
-    while let Some(row) = rows.next(&mut record)? {
-        if record.len() != names.len() {
-            let (needs, have) = (names.len(), record.len());
-            return Err(Error::FieldCount { file: file.to_owned(), row, needs, have });
-        }
-        // The published file ends in a row of nothing.
-        if record.iter().all(|field| field.trim_ascii().is_empty()) {
-            continue;
-        }
-        patients.counts.rows += 1;
-        let row = Row { file, row, fields: places.map(|i| record[i].trim_ascii()) };
-        match row.patient(&mut patients.counts)? {
-            Ok(patient) => patients.kept.push(patient),
-            Err(reason) => count(&mut patients.counts.left_out, reason),
-        }
-    }
-    Ok(patients)
+    Ok(places)
 }
 
 struct Row<'a> {
@@ -189,14 +221,13 @@ impl Row<'_> {
         let (file, field) = (self.file.to_owned(), COLUMNS[column].to_owned());
         Error::Field { file, row: self.row, field, problem }
     }
-    fn number(&self, column: usize) -> Result<Option<f64>, Error> {
+    /// A dose, a height or a weight, which nobody has below 0.
+    fn quantity(&self, column: usize) -> Result<Option<f64>, Error> {
         let Some(field) = self.field(column) else { return Ok(None) };
-        let text =
-            std::str::from_utf8(field).map_err(|_| self.refused(column, FieldProblem::NotUtf8))?;
-        let number: f64 =
-            text.parse().map_err(|_| self.refused(column, FieldProblem::NotANumber))?;
-        if !number.is_finite() {
-            return Err(self.refused(column, FieldProblem::NotFinite));
+        let number = Value::Text(field).number();
+        let number = number.map_err(|problem| self.refused(column, problem))?;
+        if number < 0.0 {
+            return Err(self.refused(column, FieldProblem::Negative));
         }
         Ok(Some(number))
     }
@@ -213,9 +244,9 @@ impl Row<'_> {
     }
     /// The patient, or why it is left out.
     fn patient(&self, counts: &mut Counts) -> Result<Result<Patient, &'static str>, Error> {
-        let Some(weekly_dose_mg) = self.number(DOSE)? else { return Ok(Err("no dose")) };
-        let Some(height_cm) = self.number(HEIGHT)? else { return Ok(Err("no height")) };
-        let Some(weight_kg) = self.number(WEIGHT)? else { return Ok(Err("no weight")) };
+        let Some(weekly_dose_mg) = self.quantity(DOSE)? else { return Ok(Err("no dose")) };
+        let Some(height_cm) = self.quantity(HEIGHT)? else { return Ok(Err("no height")) };
+        let Some(weight_kg) = self.quantity(WEIGHT)? else { return Ok(Err("no weight")) };
         let Some(age_decade) = self.word(AGE, &AGES)? else { return Ok(Err("no age")) };
         let Some(Some(race)) = self.word(RACE, &RACES)? else { return Ok(Err("race not known")) };
         let Some(cyp2c9) = self.cyp2c9()? else {

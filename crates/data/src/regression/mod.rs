@@ -7,16 +7,23 @@ use crate::{Error, RecordId, Seed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 mod bounded_file;
 mod bounds;
+mod csv_blocks;
+mod decimal;
+mod encoder;
 mod iwpc;
+#[cfg(feature = "parquet")]
+mod parquet_blocks;
+mod rows;
 pub mod warfarin;
 
-pub use bounded_file::BoundedFile;
+pub use bounded_file::{BoundedFile, Reading};
 pub use bounds::{ColumnBounds, Missing, TableBounds, TargetBounds};
 pub use iwpc::{Iwpc, IwpcTarget, Patients};
+pub use rows::RowBlock;
 
 /// One feature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -326,12 +333,59 @@ impl RegressionSpec {
             Self::Bounded(_) => "bounded",
         }
     }
+    /// The file of its rows.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Iwpc(iwpc) => &iwpc.path,
+            Self::Bounded(file) => &file.path,
+        }
+    }
     /// The files it names; relative ones are relative to the current folder.
     #[must_use]
     pub fn paths_mut(&mut self) -> Vec<&mut PathBuf> {
         match self {
             Self::Iwpc(iwpc) => vec![&mut iwpc.path],
             Self::Bounded(file) => vec![&mut file.path, &mut file.bounds],
+        }
+    }
+    /// What the numbers of each row are; of a file, its header is read and no row.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn layout(&self, needs_target: bool) -> Result<Layout, Error> {
+        match self {
+            Self::Iwpc(iwpc) => Ok(warfarin::layout(iwpc.target.target())),
+            Self::Bounded(file) => file.layout(needs_target),
+        }
+    }
+    /// As [`BoundedFile::each_block`]. The IWPC's patients, of which there are few, come in one block; the numbers of its rows count
+    /// the patients that are kept, from 1.
+    ///
+    /// # Errors
+    /// As [`BoundedFile::each_block`].
+    pub fn each_block<E: From<Error>>(
+        &self,
+        reading: Reading,
+        mut visit: impl FnMut(&RowBlock) -> Result<(), E>,
+    ) -> Result<Counts, E> {
+        match self {
+            Self::Iwpc(iwpc) => {
+                let table = iwpc.load()?;
+                visit(&RowBlock::of(&table))?;
+                Ok(table.counts)
+            }
+            Self::Bounded(file) => file.each_block(reading, visit),
+        }
+    }
+    /// What a missing value of a column counts as, in words, for those of which it is not refused.
+    ///
+    /// # Errors
+    /// What is wrong with the file of the bounds.
+    pub fn missing_rules(&self) -> Result<BTreeMap<String, String>, Error> {
+        match self {
+            Self::Iwpc(_) => Ok(Iwpc::missing_rules()),
+            Self::Bounded(file) => Ok(TableBounds::read(&file.bounds)?.missing_rules()),
         }
     }
     /// Reads the whole table.

@@ -4,20 +4,22 @@
 //! A study file with a `[regression]` table is one of these; see `docs/guide/regression.md`.
 mod draw;
 mod fitting;
+mod plan;
 mod report;
 mod session;
 mod simulation;
 
 pub use dosimeter_audit::Interval;
 pub use dosimeter_data::RegressionSpec;
-pub use dosimeter_data::regression::BoundedFile;
+pub use dosimeter_data::regression::{BoundedFile, Iwpc, IwpcTarget};
 pub use dosimeter_privacy::Sampler;
 pub use fitting::{
-    FitOptions, Fitted, InvertOptions, Inverted, Share, SimulateOptions, fit, invert, onnx,
-    predict, read_model, simulate,
+    FitOptions, Fitted, InvertOptions, Inverted, MOST_COLUMNS, Share, SimulateOptions, fit,
+    fit_seconds, invert, onnx, predict, read_model, simulate,
 };
+pub use plan::{PlannedFit, RegressionPlan};
 pub use report::{Baselines, Cell, Measured, RegressionReport, Risks};
-pub use session::{Progress, RegressionSession, is_regression};
+pub use session::{Progress, RegressionSession, TableFacts, is_regression, table_facts};
 
 use crate::Error;
 use crate::source::Problem;
@@ -101,7 +103,7 @@ pub struct InversionPlan {
 pub struct SimulationPlan {
     /// Patients of each draw, from the judged ones; at least 2.
     pub patients: usize,
-    /// The reference arm's dose, milligrams a day.
+    /// The reference arm's dose, milligrams a day: 0 to 100.
     pub fixed_mg: f64,
 }
 impl Default for SimulationPlan {
@@ -199,14 +201,38 @@ impl RegressionStudy {
             if !matches!(self.regression, RegressionSpec::Iwpc(_)) {
                 return Err(("simulation", "needed the patients of `kind = \"iwpc\"`".into()));
             }
-            if simulation.patients < 2 {
-                return Err(("simulation.patients", "needed at least 2".into()));
-            }
-            if !(simulation.fixed_mg >= 0.0 && simulation.fixed_mg.is_finite()) {
-                return Err(("simulation.fixed_mg", "needed a dose of 0 or more".into()));
-            }
+            simulation::check(simulation.patients, simulation.fixed_mg).map_err(
+                |(field, what)| {
+                    let field = if field == "patients" {
+                        "simulation.patients"
+                    } else {
+                        "simulation.fixed_mg"
+                    };
+                    (field, what)
+                },
+            )?;
         }
         Ok(())
+    }
+    /// Which settings that decide a draw, or how draws are put together, are others there. More draws of the same go on.
+    pub(crate) fn differing(&self, there: &Self) -> Vec<&'static str> {
+        let (here, fit, other) = (self, &self.fit, &there.fit);
+        [
+            ("seed", here.seed != there.seed),
+            ("table", here.regression != there.regression),
+            ("mechanisms", fit.mechanisms != other.mechanisms),
+            ("epsilons", fit.epsilons != other.epsilons),
+            ("delta", fit.delta != other.delta),
+            ("fitted", fit.fitted.total_cmp(&other.fitted).is_ne()),
+            ("radius", fit.radius != other.radius),
+            ("confidence", fit.confidence.total_cmp(&other.confidence).is_ne()),
+            ("attribute", here.inversion != there.inversion),
+            ("simulation", here.simulation != there.simulation),
+            ("shares", here.shares != there.shares),
+        ]
+        .into_iter()
+        .filter_map(|(name, is_other)| is_other.then_some(name))
+        .collect()
     }
     /// Mechanisms in the order of the file, or all.
     pub(crate) fn names(&self) -> Vec<&str> {

@@ -1,7 +1,9 @@
 //! Runs a study of regression: one task per draw, resumable, the same numbers on any number of threads.
 use super::RegressionStudy;
 use super::draw::{Draw, cells, draw, fitted_rows, no_attribute};
-use super::report::RegressionReport;
+use super::fitting::check_width;
+use super::plan::{PlannedFit, RegressionPlan};
+use super::report::{RegressionReport, claim_of};
 use super::simulation::Patients;
 use crate::report::regression_page;
 use crate::run::Speed;
@@ -9,10 +11,15 @@ use crate::session::refuse_other_study;
 use crate::source::Problem;
 use crate::store::Found;
 use crate::{Error, Store, TaskId};
+use dosimeter_data::regression::{Counts, Layout};
 use dosimeter_data::{RegressionSpec, RegressionTable};
 use rayon::prelude::*;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 /// Told how far a run is, and asked whether to go on.
 pub trait Progress: Sync {
@@ -29,6 +36,8 @@ pub trait Progress: Sync {
 pub struct RegressionSession {
     study: RegressionStudy,
     text: String,
+    /// Whether there is a study file that may be edited and run again.
+    has_file: bool,
     table: RegressionTable,
     patients: Option<Patients>,
 }
@@ -38,6 +47,44 @@ pub struct RegressionSession {
 pub fn is_regression(file: &Path) -> bool {
     let text = crate::file::text_of(file).unwrap_or_default();
     text.lines().any(|line| line.trim().starts_with("[regression]"))
+}
+
+const REPORT_FILES: [&str; 3] = ["report.json", "report.html", "cells.csv"];
+
+/// What a table holds, without a row of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TableFacts {
+    /// Name of the table.
+    pub name: String,
+    /// Digest of the layout and every number.
+    pub fingerprint: String,
+    /// Rows.
+    pub rows: usize,
+    /// Columns with their public bounds, attributes with few values, and what is predicted.
+    pub layout: Layout,
+    /// What was done to the rows: not private.
+    pub counts: Counts,
+    /// What a missing value of a column counts as.
+    pub missing: BTreeMap<String, String>,
+}
+/// Loads the table of a study of regression and says what it holds; `None` if the file is no such study.
+///
+/// # Errors
+/// What is wrong with the file or the table.
+pub fn table_facts(file: &Path) -> Result<Option<TableFacts>, Error> {
+    if !is_regression(file) {
+        return Ok(None);
+    }
+    let study = RegressionStudy::read(file)?;
+    let table = study.regression.load()?;
+    Ok(Some(TableFacts {
+        name: table.name.clone(),
+        fingerprint: table.fingerprint(),
+        rows: table.len(),
+        missing: study.regression.missing_rules()?,
+        layout: table.layout,
+        counts: table.counts,
+    }))
 }
 
 impl RegressionSession {
@@ -60,6 +107,7 @@ impl RegressionSession {
         Self::of(study, text, None)
     }
     fn of(study: RegressionStudy, text: String, file: Option<&Path>) -> Result<Self, Error> {
+        check_width(&study.regression, study.regression.layout(true)?.width())?;
         let table = study.regression.load()?;
         let problem = |field, what: String| {
             Err(match file {
@@ -84,17 +132,67 @@ impl RegressionSession {
             (RegressionSpec::Iwpc(iwpc), Some(_)) => Some(Patients::load(iwpc)?),
             _ => None,
         };
-        Ok(Self { study, text, table, patients })
+        Ok(Self { study, text, has_file: file.is_some(), table, patients })
     }
-    /// Draws, and fits of each.
-    #[must_use]
-    pub fn size(&self) -> (u32, usize) {
-        (self.study.fit.draws, cells(&self.study).len())
+    /// What will be computed. Does the first draw to see how long it takes.
+    ///
+    /// # Errors
+    /// What goes wrong in that draw.
+    pub fn plan(&self) -> Result<RegressionPlan, Error> {
+        let started = Instant::now();
+        draw(&self.study, &self.table, self.patients.as_ref(), 0)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let fits = cells(&self.study).into_iter().map(|cell| PlannedFit {
+            claim: claim_of(&cell.mechanism).name(),
+            mechanism: cell.mechanism,
+            epsilon: cell.epsilon,
+            share: cell.share,
+        });
+        Ok(RegressionPlan {
+            study: self.study.name.clone(),
+            table: self.table.name.clone(),
+            data_fingerprint: self.table.fingerprint(),
+            rows: self.table.len(),
+            features: self.table.layout.width(),
+            fitted: fitted_rows(&self.study, self.table.len()),
+            draws: self.study.fit.draws,
+            fits: fits.collect(),
+            seconds_per_draw: seconds,
+            estimated_seconds: seconds * f64::from(self.study.fit.draws),
+        })
+    }
+    /// The report of another study, or of other settings without a file where they could have been edited, must not be lost; one of
+    /// this study before it was edited must not pass for the report of this run, should it be stopped.
+    fn spare_other_report(&self, root: &Path) -> Result<(), Error> {
+        refuse_other_study(root, &self.study.name)?;
+        let there = crate::file::text_of(&root.join("study.toml")).unwrap_or_default();
+        if there.is_empty() || there == self.text {
+            return Ok(());
+        }
+        let other: Option<RegressionStudy> = toml::from_str(&there).ok();
+        if let (false, Some(other)) = (self.has_file, other) {
+            let differing = self.study.differing(&other);
+            if !differing.is_empty() {
+                let (path, name) = (root.to_owned(), self.study.name.clone());
+                return Err(Error::OtherSettings { path, name, differing });
+            }
+        }
+        for name in REPORT_FILES {
+            let path = root.join(name);
+            match std::fs::remove_file(&path) {
+                Err(source) if source.kind() != ErrorKind::NotFound => {
+                    return Err(Error::Disk { path, source });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
     /// Does what is missing and writes `report.json`, `report.html` and `cells.csv`.
     ///
     /// # Errors
-    /// [`Error::OtherStudy`] if the directory holds the run of a study of another name, [`Error::Stopped`], otherwise the first thing
+    /// [`Error::OtherStudy`] if the directory holds the run of a study of another name, [`Error::OtherSettings`] if this study is in no
+    /// file and the directory holds a run with other settings, [`Error::Stopped`], otherwise the first thing
     /// that went wrong; finished draws are kept.
     pub fn run(
         &self,
@@ -103,14 +201,14 @@ impl RegressionSession {
         progress: &dyn Progress,
     ) -> Result<RegressionReport, Error> {
         let store = Store::open(root)?;
-        refuse_other_study(root, &self.study.name)?;
+        self.spare_other_report(root)?;
         store.publish("study.toml", self.text.as_bytes())?;
         let fingerprint = self.table.fingerprint();
         let draws = self.study.fit.draws;
         // A change of the number of draws or of the words keeps what is there.
         let mut same = self.study.clone();
         (same.fit.draws, same.name, same.description) = (0, String::new(), None);
-        let version = "regression draw, version 1";
+        let version = "regression draw, version 2";
         let id = |index: u32| TaskId::of(&(version, &same, &fingerprint, index));
         let finished = AtomicU32::new(0);
         let one = |index: u32| -> Result<(), Error> {

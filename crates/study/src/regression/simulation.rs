@@ -7,6 +7,20 @@ use dosimeter_data::regression::warfarin;
 use dosimeter_data::regression::{Iwpc, IwpcTarget};
 use dosimeter_train::regression::LinearModel;
 
+/// Most milligrams a day of the reference arm: five times what any patient of the IWPC took.
+const MOST_MG: f64 = 100.0;
+
+/// The first setting out of its range, and its range.
+pub(super) fn check(patients: usize, fixed_mg: f64) -> Result<(), (&'static str, String)> {
+    if patients < 2 {
+        return Err(("patients", format!("needed at least 2, got {patients}")));
+    }
+    if !(0.0..=MOST_MG).contains(&fixed_mg) {
+        return Err(("fixed_mg", format!("needed 0 to {MOST_MG} mg a day, got {fixed_mg:?}")));
+    }
+    Ok(())
+}
+
 /// The patients of a table, row by row.
 #[derive(Debug)]
 pub(crate) struct Patients {

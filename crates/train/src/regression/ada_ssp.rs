@@ -98,21 +98,16 @@ impl Regression for AdaSsp {
         };
         let weights = solve(&noisy_moments);
         // The error E w - e of the noise E on X'X, e on X'y, seen through the inverse: cov(E w) = s^2 (|w|^2 I + w w').
-        let inverse = DMatrix::from_fn(d, d, |i, j| {
-            (0..d)
-                .map(|k| eigen.eigenvectors[(i, k)] * inverse[k] * eigen.eigenvectors[(j, k)])
-                .sum()
-        });
+        let inverse =
+            &eigen.eigenvectors * DMatrix::from_diagonal(&inverse) * eigen.eigenvectors.transpose();
         let moments_variance = (2.0 * z).powi(2);
         let variance = deviation.powi(2).mul_add(weights.norm_squared(), moments_variance);
         let through = &inverse * &weights;
-        let noise_variances = (0..d)
-            .map(|i| {
-                let row: f64 = inverse.row(i).iter().map(|x| x * x).sum();
-                variance.mul_add(row, (deviation * through[i]).powi(2))
-            })
-            .collect();
-        Ok(Fit { weights, noise_variances: Some(noise_variances), ledger })
+        let noise_covariance = Some(
+            variance * (&inverse * inverse.transpose())
+                + deviation.powi(2) * (&through * through.transpose()),
+        );
+        Ok(Fit { weights, noise_covariance, ledger })
     }
 }
 

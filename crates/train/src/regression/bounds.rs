@@ -46,10 +46,10 @@ impl Interval {
         self.half
     }
     /// Into `[-1, 1]`, numbers outside moved to the nearer end.
-    fn unit(self, value: f64) -> f64 {
+    pub(super) fn unit(self, value: f64) -> f64 {
         ((value.clamp(self.low, self.high) - self.middle) / self.half).clamp(-1.0, 1.0)
     }
-    fn holds(self, value: f64) -> bool {
+    pub(super) fn holds(self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
@@ -75,6 +75,11 @@ pub enum Missing {
     /// The middle of its bounds: a rule that looks at no other record.
     Middle,
 }
+impl Missing {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
 
 /// Public bounds of a table. Everything a guarantee rests on is here and nothing is taken from the data: a number outside its
 /// bounds is moved to the nearer end, and counted.
@@ -92,8 +97,9 @@ pub struct Bounds {
     /// no row exceeds. A smaller one means less noise and, past the usual length of rows, more distortion.
     #[serde(default)]
     pub radius: Option<f64>,
-    /// For features; a missing target is always refused.
-    #[serde(default)]
+    /// For features that come as NaN; a missing target is always refused. Not written where it is the usual rule, since a table may fill in
+    /// values before rows are scaled.
+    #[serde(default, skip_serializing_if = "Missing::is_usual")]
     pub missing: Missing,
 }
 const fn yes() -> bool {

@@ -114,7 +114,7 @@ impl Regression for FunctionalMechanism {
         let lift = self.regularization * std::f64::consts::SQRT_2 * noise;
         let m = (&m + m.transpose()) * 0.5 + DMatrix::identity(d, d) * lift;
         let weights = trimmed_minimizer(m, &DVector::from_column_slice(&noisy[d * d..])) * scale;
-        Ok(Fit { weights, noise_variances: None, ledger })
+        Ok(Fit { weights, noise_covariance: None, ledger })
     }
 }
 

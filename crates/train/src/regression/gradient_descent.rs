@@ -69,6 +69,6 @@ impl Regression for GradientDescent {
             }
         }
         let weights = sum / f64::from(self.steps - from);
-        Ok(Fit { weights, noise_variances: None, ledger })
+        Ok(Fit { weights, noise_covariance: None, ledger })
     }
 }

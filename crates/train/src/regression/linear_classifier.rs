@@ -80,8 +80,9 @@ impl LinearClassifier {
         let weights = DVector::from_vec(noisy.into_inner());
         let scale = sensitivity / budget.epsilon.get();
         let variance = (weights.len() as f64 + 1.0) * scale * scale;
-        let noise_variances = Some(vec![variance; weights.len()]);
-        Ok(Fit { weights, noise_variances, ledger })
+        let noise_covariance =
+            Some(DMatrix::from_diagonal_element(weights.len(), weights.len(), variance));
+        Ok(Fit { weights, noise_covariance, ledger })
     }
     /// The minimizer, not private, to 10^-9: Newton's method with halved steps. The gradient bounds the distance, as its length
     /// over `lambda`.

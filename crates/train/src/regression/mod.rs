@@ -15,6 +15,7 @@ mod objective_perturbation;
 mod output_perturbation;
 mod ridge;
 mod statistics;
+mod sums;
 mod tukey_em;
 mod tuning;
 
@@ -30,12 +31,12 @@ pub use output_perturbation::{
     squared_loss_gradient_change, squared_loss_lipschitz, strongly_convex_sensitivity,
 };
 pub use ridge::{Quadratic, ball_constrained_ridge, least_squares};
-pub use statistics::{Rows, Statistics};
+pub use statistics::{Rows, Statistics, Summation};
 pub use tukey_em::TukeyEm;
 pub use tuning::{PrivateTuning, Selection};
 
 use dosimeter_privacy::{Delta, Epsilon, Event, Ledger, NoiseRng, Unit};
-use nalgebra::DVector;
+use nalgebra::{DMatrix, DVector};
 
 /// What went wrong. No message tells a number of a record.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -145,6 +146,28 @@ pub enum Claim {
     /// Published with a guarantee that it does not have; offered for comparison.
     Unsound,
 }
+impl Claim {
+    /// As written in models, reports, lists and documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotPrivate => "not-private",
+            Self::Pure => "pure",
+            Self::Approximate => "approximate",
+            Self::Unsound => "unsound",
+        }
+    }
+    /// What the word means.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::NotPrivate => "nothing is promised",
+            Self::Pure => "epsilon, whatever delta",
+            Self::Approximate => "epsilon at delta",
+            Self::Unsound => "nothing is promised: the published proof does not hold",
+        }
+    }
+}
 
 /// The rows of a fit.
 #[derive(Debug, Clone, Copy)]
@@ -178,8 +201,8 @@ impl<'a> Input<'a> {
 pub struct Fit {
     /// `[dimension]`, in the scale of [`Bounds`].
     pub weights: DVector<f64>,
-    /// Variance that the noise alone gives each weight, from released numbers, where the mechanism tells.
-    pub noise_variances: Option<Vec<f64>>,
+    /// Covariance of the weights by the noise alone, `[dimension, dimension]`, from released numbers, where the mechanism tells.
+    pub noise_covariance: Option<DMatrix<f64>>,
     /// What was released.
     pub ledger: Ledger,
 }
@@ -187,7 +210,7 @@ impl Fit {
     /// The model in the units of the table.
     #[must_use]
     pub fn model(&self, features: Vec<String>, target: String, bounds: Bounds) -> LinearModel {
-        let noise = self.noise_variances.as_deref();
+        let noise = self.noise_covariance.as_ref();
         LinearModel::from_weights(&self.weights, noise, features, target, bounds)
     }
 }
@@ -229,7 +252,7 @@ impl Regression for LeastSquares {
         let mut ledger = Ledger::new(Unit::Record);
         ledger.record(Event::NonPrivate, 1);
         let weights = least_squares(input.statistics()?);
-        Ok(Fit { weights, noise_variances: None, ledger })
+        Ok(Fit { weights, noise_covariance: None, ledger })
     }
 }
 

@@ -2,7 +2,7 @@
 use super::Error;
 use super::bounds::{Bounds, Clipped};
 use dosimeter_model::{Graph, Layer, Linear};
-use nalgebra::DVector;
+use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
 /// Predicts `intercept + coefficients . features`, all in the units of the table. Features outside their bounds are moved to the nearer
@@ -20,6 +20,9 @@ pub struct LinearModel {
     /// Standard deviation that the noise alone gives each coefficient, from released numbers; `None` where the mechanism does not tell.
     /// What the sampling of the rows adds is not in it.
     pub noise_deviations: Option<Vec<f64>>,
+    /// The same of the intercept.
+    #[serde(default)]
+    pub intercept_noise_deviation: Option<f64>,
     /// Public bounds of the fit.
     pub bounds: Bounds,
 }
@@ -27,7 +30,7 @@ impl LinearModel {
     /// From weights for scaled rows, `[dimension]`.
     pub(super) fn from_weights(
         weights: &DVector<f64>,
-        noise_variances: Option<&[f64]>,
+        noise_covariance: Option<&DMatrix<f64>>,
         features: Vec<String>,
         target: String,
         bounds: Bounds,
@@ -40,10 +43,25 @@ impl LinearModel {
             if bounds.intercept { weights[weights.len() - 1] / radius * half } else { 0.0 };
         let centred: f64 =
             coefficients.iter().zip(&bounds.features).map(|(c, b)| c * b.middle()).sum();
-        let noise_deviations = noise_variances
-            .map(|v| v.iter().zip(&factors).map(|(v, f)| v.sqrt() * f.abs()).collect());
         let intercept = bounds.target.middle() + constant - centred;
-        Self { features, target, coefficients, intercept, noise_deviations, bounds }
+        // The intercept is the constant's weight less every coefficient at the middle of its bounds.
+        let in_intercept = DVector::from_fn(weights.len(), |i, _| match factors.get(i) {
+            Some(factor) => -factor * bounds.features[i].middle(),
+            None => half / radius,
+        });
+        let noise_deviations = noise_covariance
+            .map(|c| factors.iter().enumerate().map(|(i, f)| c[(i, i)].sqrt() * f.abs()).collect());
+        let intercept_noise_deviation =
+            noise_covariance.map(|c| (c * &in_intercept).dot(&in_intercept).max(0.0).sqrt());
+        Self {
+            features,
+            target,
+            coefficients,
+            intercept,
+            noise_deviations,
+            intercept_noise_deviation,
+            bounds,
+        }
     }
     /// The prediction for one row; `row` (from 1) is what an error names.
     ///

@@ -90,7 +90,7 @@ impl Regression for ObjectivePerturbation {
         let mechanism = RandomObjective { epsilon: budget.epsilon, radius };
         let sums = (statistics.gram(), statistics.moments());
         let weights = ledger.release(&mechanism, sums, rng)?.into_inner();
-        Ok(Fit { weights, noise_variances: None, ledger })
+        Ok(Fit { weights, noise_covariance: None, ledger })
     }
 }
 

@@ -6,7 +6,7 @@ use super::ridge::{Quadratic, ball_constrained_ridge};
 use super::{Budget, Claim, Error, Fit, Input, Regression, positive};
 use dosimeter_privacy::mechanisms::GammaNorm;
 use dosimeter_privacy::{Ledger, NoiseRng, Stable, Unit};
-use nalgebra::DVector;
+use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
 
 /// How far replacing a record can move a minimizer.
@@ -230,11 +230,12 @@ impl Regression for OutputPerturbation {
     }
     fn fit(&self, input: &Input<'_>, budget: Budget, rng: &mut NoiseRng) -> Result<Fit, Error> {
         let (weights, sensitivity, ledger) = self.release(input.statistics()?, budget, rng)?;
-        // Each coordinate of the noise has variance (d + 1) scale^2; a projection only takes away from it.
+        // The noise has no direction and each of its coordinates variance (d + 1) scale^2; a projection only takes away from it.
         let scale = sensitivity / budget.epsilon.get();
         let variance = (weights.len() as f64 + 1.0) * scale * scale;
-        let noise_variances = Some(vec![variance; weights.len()]);
-        Ok(Fit { weights, noise_variances, ledger })
+        let noise_covariance =
+            Some(DMatrix::from_diagonal_element(weights.len(), weights.len(), variance));
+        Ok(Fit { weights, noise_covariance, ledger })
     }
 }
 

@@ -55,6 +55,6 @@ impl Regression for TukeyEm {
         let points = Points::new(rows.dimension(), weights)?;
         let chosen = ledger.release(&mechanism, points, rng)?.into_inner();
         let weights = DVector::from_vec(chosen.ok_or(Error::NoAgreement { models })?);
-        Ok(Fit { weights, noise_variances: None, ledger })
+        Ok(Fit { weights, noise_covariance: None, ledger })
     }
 }

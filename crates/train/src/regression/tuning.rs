@@ -137,6 +137,6 @@ impl Regression for PrivateTuning {
         if self.selection == Selection::Correct {
             project(&mut weights, radius);
         }
-        Ok(Fit { weights, noise_variances: None, ledger })
+        Ok(Fit { weights, noise_covariance: None, ledger })
     }
 }

@@ -1,4 +1,5 @@
 //! Layers wired into a graph, over one slice of parameters.
+use crate::kernels::Limits;
 use crate::layers::{Layer, Misfit};
 use crate::{Error, RECORD_BLOCK};
 use serde::{Deserialize, Serialize};
@@ -55,8 +56,17 @@ pub(crate) struct Layout {
     pub(crate) places: Vec<Option<usize>>,
     /// Numbers per record in each place.
     pub(crate) widths: Vec<usize>,
+    /// Where each place lies in a pass without gradients, in which values that nobody is still to read make room for others:
+    /// what is used again and again stays in the caches.
+    pub(crate) slots: Vec<usize>,
+    /// Numbers per record in each slot.
+    pub(crate) slot_widths: Vec<usize>,
     /// Whether a node overwrites what it read.
     pub(crate) in_place: Vec<bool>,
+    /// To what each node clips its outputs as it writes them, for nodes in place behind it.
+    pub(crate) limits: Vec<Limits>,
+    /// Whether the node before has done its work so.
+    pub(crate) done_before: Vec<bool>,
     /// Whether a value depends on parameters, so that gradients pass through it.
     pub(crate) depends: Vec<bool>,
     /// Records at once: so many that they stay in the caches, at most [`RECORD_BLOCK`], which it divides.
@@ -266,16 +276,22 @@ impl Wiring {
         for (i, node) in self.nodes.iter().enumerate() {
             let first = node.inputs.first().map_or(0, |v| v.0);
             let original = originals[first];
+            let before = original.checked_sub(1).map(|node| &self.nodes[node].layer);
             let in_place = match node.layer {
                 Layer::Reshape(_) => true,
                 // Its gradient is computed from its outputs; a function behind another function needs both.
-                Layer::Activation(_) => {
-                    readers[original] == 1
-                        && original > 0
-                        && !matches!(self.nodes[original - 1].layer, Layer::Activation(_))
+                ref layer if layer.works_in_place() => {
+                    readers[original] == 1 && before.is_some_and(|layer| !layer.works_in_place())
                 }
                 _ => false,
             };
+            let limits = node.layer.limits().filter(|_| in_place);
+            let limited = limits.filter(|_| matches!(before, Some(Layer::Convolution(_))));
+            layout.limits.push(Limits::NONE);
+            layout.done_before.push(limited.is_some());
+            if let Some(limits) = limited {
+                layout.limits[original - 1] = limits;
+            }
             let place = if in_place {
                 layout.places[first]
             } else {
@@ -290,7 +306,56 @@ impl Wiring {
         let numbers = self.width(0) + 2 * layout.widths.iter().sum::<usize>();
         let most = (BLOCK_NUMBERS / numbers.max(1)).clamp(1, RECORD_BLOCK);
         layout.block = 1 << most.ilog2();
+        self.share_memory(&mut layout);
         layout
+    }
+    /// Gives every place a slot.
+    fn share_memory(&self, layout: &mut Layout) {
+        let last_linear = self.nodes.iter().rposition(|n| matches!(n.layer, Layer::Linear(_)));
+        let read_last = last_linear.map(|node| self.nodes[node].inputs[0].0);
+        let kept: Vec<usize> = [Some(self.nodes.len()), read_last].into_iter().flatten().collect();
+        // After which node a place is free again.
+        let mut end = vec![0; layout.widths.len()];
+        for (i, node) in self.nodes.iter().enumerate() {
+            for value in node.inputs.iter().map(|v| v.0).chain([i + 1]) {
+                if let Some(place) = layout.places[value] {
+                    end[place] = i;
+                }
+            }
+        }
+        for place in kept.into_iter().filter_map(|value| layout.places[value]) {
+            end[place] = usize::MAX;
+        }
+        let mut ending = vec![Vec::new(); self.nodes.len()];
+        for (place, end) in end.iter().enumerate() {
+            if let Some(ending) = ending.get_mut(*end) {
+                ending.push(place);
+            }
+        }
+        let mut free: Vec<usize> = Vec::new();
+        for (i, ending) in ending.iter().enumerate() {
+            if let Some(place) = layout.places[i + 1]
+                && place == layout.slots.len()
+            {
+                let width = layout.widths[place];
+                // The smallest that is large enough, else the largest.
+                let widths = &mut layout.slot_widths;
+                let fitness = |slot: usize| match widths[slot] {
+                    enough if enough >= width => (0, enough),
+                    short => (1, usize::MAX - short),
+                };
+                let slot = match (0..free.len()).min_by_key(|at| fitness(free[*at])) {
+                    Some(at) => free.swap_remove(at),
+                    None => {
+                        widths.push(width);
+                        widths.len() - 1
+                    }
+                };
+                widths[slot] = widths[slot].max(width);
+                layout.slots.push(slot);
+            }
+            free.extend(ending.iter().map(|place| layout.slots[*place]));
+        }
     }
 }
 

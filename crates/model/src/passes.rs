@@ -1,6 +1,6 @@
 //! The ways through a graph: forward, backward, and sums of the gradients of single records.
 use crate::graph::Wiring;
-use crate::kernels::{self, Write};
+use crate::kernels::{self, Limits, Write};
 use crate::layers::{Kept, Layer, Linear, LinearInput, Read, Scratch};
 use crate::workspace::Encoded;
 use crate::{Error, Examples, GradientParts, Graph, Node, Rows, Value, Workspace};
@@ -280,31 +280,45 @@ impl Graph {
     ) -> BlockInput {
         let wiring = &*self.wiring;
         let records = block.len();
-        workspace.values.resize_with(wiring.layout.widths.len(), Vec::new);
-        for (values, width) in workspace.values.iter_mut().zip(&wiring.layout.widths) {
+        let layout = &wiring.layout;
+        let widths = if for_gradient { &layout.widths } else { &layout.slot_widths };
+        workspace.values.resize_with(widths.len(), Vec::new);
+        for (values, width) in workspace.values.iter_mut().zip(widths) {
             values.resize(records * width, 0.0);
         }
         let mut scratch = std::mem::take(&mut workspace.scratch);
         let input = encode(block, wiring.reads_ones(), for_gradient, &mut workspace.encoded);
         for (i, node) in wiring.nodes.iter().enumerate() {
             let Some(place) = wiring.layout.places[i + 1] else { continue };
-            let mut output = std::mem::take(&mut workspace.values[place]);
+            let at = input.position(wiring, place);
+            let mut memory = std::mem::take(&mut workspace.values[at]);
+            let output = &mut memory[..records * wiring.width(i + 1)];
             match &node.layer {
                 Layer::Reshape(_) => {}
+                _ if wiring.layout.done_before[i] => {}
                 Layer::Activation(activation) if wiring.layout.in_place[i] => {
-                    (*activation).forward(&mut output, wiring.width(i + 1));
+                    (*activation).forward(output, wiring.width(i + 1));
+                }
+                layer if wiring.layout.in_place[i] => {
+                    kernels::clip(output, layer.limits().unwrap_or(Limits::NONE));
+                }
+                Layer::Convolution(convolution) => {
+                    let limits = wiring.layout.limits[i];
+                    input.with_read(wiring, self.parameters_at(i), i, block, workspace, |read| {
+                        convolution.forward_clipped(read, limits, output, &mut scratch);
+                    });
                 }
                 Layer::Linear(linear) => {
                     let read = input.linear(wiring, i, block, workspace);
-                    linear.forward(self.parameters_at(i), read, &mut output);
+                    linear.forward(self.parameters_at(i), read, output);
                 }
                 layer => {
                     input.with_read(wiring, self.parameters_at(i), i, block, workspace, |read| {
-                        layer.operation().forward(read, &mut output, &mut scratch);
+                        layer.operation().forward(read, output, &mut scratch);
                     });
                 }
             }
-            workspace.values[place] = output;
+            workspace.values[at] = memory;
         }
         workspace.scratch = scratch;
         input
@@ -354,14 +368,13 @@ impl Graph {
                 gradient.fill(0.0);
                 written[place] = true;
             }
-            if let Layer::Activation(activation) = &node.layer
-                && layout.in_place[i]
-            {
-                (*activation).backward(
-                    &mut gradient,
-                    &workspace.values[place],
-                    wiring.width(i + 1),
-                );
+            if layout.in_place[i] {
+                let outputs = &workspace.values[place];
+                if let Layer::Activation(activation) = &node.layer {
+                    (*activation).backward(&mut gradient, outputs, wiring.width(i + 1));
+                } else if let Some(limits) = node.layer.limits() {
+                    kernels::clip_gradient(&mut gradient, outputs, limits);
+                }
                 workspace.gradients[place] = gradient;
                 continue;
             }
@@ -506,8 +519,14 @@ pub(crate) struct BlockInput {
     pub(crate) sparse: bool,
     /// As a copy without the records that are not finite.
     blanked: bool,
+    /// Whether every value keeps a place of its own, for the gradients.
+    for_gradient: bool,
 }
 impl BlockInput {
+    /// Where a place lies in the workspace.
+    fn position(self, wiring: &Wiring, place: usize) -> usize {
+        if self.for_gradient { place } else { wiring.layout.slots[place] }
+    }
     /// The numbers of a value, `[records, width]`.
     fn numbers<'a>(
         self,
@@ -517,7 +536,10 @@ impl BlockInput {
         workspace: &'a Workspace,
     ) -> &'a [f32] {
         match (wiring.layout.places[value], block) {
-            (Some(place), _) => &workspace.values[place],
+            (Some(place), _) => {
+                let memory = &workspace.values[self.position(wiring, place)];
+                &memory[..block.len() * wiring.width(value)]
+            }
             (None, Rows::Dense { values, .. }) if !self.blanked => values,
             (None, _) => &workspace.encoded.expanded,
         }
@@ -625,7 +647,7 @@ fn encode(
     for_gradient: bool,
     encoded: &mut Encoded,
 ) -> BlockInput {
-    let dense = BlockInput { sparse: false, blanked: false };
+    let dense = BlockInput { sparse: false, blanked: false, for_gradient };
     let Rows::Bits { width, words } = *block else { return dense };
     let ones: u64 = words.iter().map(|w| u64::from(w.count_ones())).sum();
     if lists_will_do && (ones as f64) < SPARSE_BELOW * (block.len() * width) as f64 {

@@ -6,7 +6,7 @@ use crate::layers::{Kept, Scratch};
 /// step allocates next to nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Workspace {
-    /// Values of the block at hand, by place.
+    /// Values of the block at hand: by place, or in a pass without gradients by slot.
     pub(crate) values: Vec<Vec<f32>>,
     /// Gradients with respect to them.
     pub(crate) gradients: Vec<Vec<f32>>,

@@ -6,6 +6,7 @@
 //! instruction set, because their lanes are explicit and every fused multiply-add is a real one; the matrix
 //! product may differ between instruction sets in the last bits.
 mod elementwise;
+mod finish;
 mod neighbour_sum;
 mod product;
 mod reduction;
@@ -16,9 +17,11 @@ pub use elementwise::{
     scale_down, sigmoid, sigmoid_gradient, softmax_rows, tanh, tanh_gradient,
 };
 pub(crate) use elementwise::{exp_of, sigmoid_of};
+pub(crate) use finish::{Finish, finish_row};
+pub use finish::{Limits, clip, clip_gradient};
 pub use neighbour_sum::{NeighbourLists, sum_neighbours};
-pub(crate) use product::equal_tiles;
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
+pub(crate) use product::{equal_tiles, matmul_finished};
 pub use reduction::{dot, squared_norm, sum, sum_of, sum_rows};
 pub use row_sum::{RowLists, expand_bits, sum_listed_rows, transpose_bits};
 

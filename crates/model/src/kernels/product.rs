@@ -1,4 +1,5 @@
 //! The matrix product, by the single-precision part of the `gemm` crate (`gemm-f32`: a quarter of its build time).
+use super::finish::{Finish, finish_tile};
 use std::ops::Range;
 
 /// The longest sum formed at once. The `gemm` crate splits longer sums at lengths that depend on the machine's
@@ -95,6 +96,51 @@ pub fn matmul(a: Matrix<'_>, b: Matrix<'_>, out: &mut [f32], write: Write) {
         }
     }
 }
+
+/// `out = a b` with a bias added to each row and every number clipped, while the tile is still in the second-level cache. The
+/// sums are those of [`matmul`] added to rows filled with their biases.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub(crate) fn matmul_finished(a: Matrix<'_>, b: Matrix<'_>, finish: &Finish<'_>, out: &mut [f32]) {
+    let (rows, inner, columns) = (a.rows, a.columns, b.columns);
+    assert_eq!(inner, b.rows, "inner dimensions");
+    assert_eq!(out.len(), rows * columns, "a {rows} by {columns} result");
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    let parts = inner.div_ceil(LONGEST_SUM).max(1);
+    let part = inner.div_ceil(parts).max(1);
+    let tile_rows = equal_tiles(rows, TILE_ROWS);
+    let most = FINISHED / tile_rows.min(rows) / 64 * 64;
+    let tile_columns = equal_tiles(columns, most);
+    for row in (0..rows).step_by(tile_rows) {
+        for column in (0..columns).step_by(tile_columns) {
+            let tile = Tile {
+                rows: row..rows.min(row + tile_rows),
+                columns: column..columns.min(column + tile_columns),
+            };
+            let mut finish = finish.from(row);
+            let tile_of_out = &mut out[row * columns..tile.rows.end * columns];
+            let range = [tile.columns.start, tile.columns.end];
+            if parts > 1 || inner == 0 {
+                // The biases come first in longer sums, so they cannot be added behind.
+                for (i, row) in tile_of_out.chunks_exact_mut(columns).enumerate() {
+                    row[range[0]..range[1]].fill(finish.bias(i));
+                }
+                finish.biases = &[];
+            }
+            for start in (0..inner).step_by(part) {
+                let sum = start..inner.min(start + part);
+                tile_of_product(a, b, out, &tile, sum, parts > 1);
+            }
+            finish_tile(&mut out[row * columns..tile.rows.end * columns], columns, range, &finish);
+        }
+    }
+}
+
+/// Numbers of a tile that are finished together: they lie in the second-level cache.
+const FINISHED: usize = 1 << 16;
 
 /// Result columns and rows formed at a time: with fewer, what is packed and written stays in the second-level cache.
 /// Tiles change no number: each is its own sum. Measured with 128 records, 6169 inputs and 512 outputs on an AVX2

@@ -3,7 +3,7 @@ use super::depthwise::Depthwise;
 use super::window::{Plane, Window};
 use super::winograd::Tiled;
 use super::{Kept, Misfit, Operation, Read, Scratch, only};
-use crate::kernels::{self, Matrix, Write};
+use crate::kernels::{self, Finish, Limits, Matrix, Write};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -223,7 +223,7 @@ impl Convolution {
             let part = |width: usize| first * width..(first + count) * width;
             let input = &read.inputs[0][part(self.channels * sizes.plane.area())];
             let gradient = &gradient[part(self.outputs * sizes.places)];
-            depthwise.weight_gradient(input, gradient, weights, &mut scratch.planes);
+            depthwise.weight_gradient(input, gradient, weights, scratch);
         } else if let Some(tiled) = self.tiled(&sizes, count) {
             tiled.weight_gradient(read.inputs[0], gradient, records, weights, scratch);
         } else {
@@ -247,6 +247,51 @@ impl Convolution {
                 }
             }
         }
+    }
+    /// Overwrites `output` by numbers clipped to `limits`.
+    pub(crate) fn forward_clipped(
+        &self,
+        read: &Read<'_>,
+        limits: Limits,
+        output: &mut [f32],
+        scratch: &mut Scratch,
+    ) {
+        let sizes = self.sizes(read.shapes[0]);
+        let (weights, biases) = read.parameters.split_at(self.weight_count());
+        let finish = Finish { biases, limits };
+        let (input, Sizes { outputs, places, .. }) = (read.inputs[0], sizes);
+        if let Some(depthwise) = self.depthwise(&sizes) {
+            depthwise.forward(weights, finish, input, output, scratch);
+            return;
+        }
+        if let Some(tiled) = self.tiled(&sizes, read.records) {
+            tiled.forward(weights, finish, input, read.records, output, scratch);
+            return;
+        }
+        self.for_each_product(&sizes, read.records, |group, part| {
+            let (columns, products) = (&mut scratch.columns, &mut scratch.products);
+            let length = part.len() * places;
+            let columns = self.columns(&sizes, input, group, part.clone(), columns);
+            let columns = Matrix::new(columns, sizes.taps, length);
+            let weights = self.weights(&sizes, group, weights);
+            let finish = finish.from(group * outputs);
+            let first = |record: usize| (record * self.outputs + group * outputs) * places;
+            if part.len() == 1 {
+                let out = &mut output[first(part.start)..][..outputs * places];
+                kernels::matmul_finished(weights, columns, &finish, out);
+                return;
+            }
+            products.resize(outputs * length, 0.0);
+            kernels::matmul(weights, columns, products, Write::Overwrite);
+            for (i, record) in part.enumerate() {
+                let out = &mut output[first(record)..][..outputs * places];
+                let rows = out.chunks_exact_mut(places).zip(products.chunks_exact(length));
+                for (o, (row, product)) in rows.enumerate() {
+                    let sums = &product[i * places..][..places];
+                    kernels::finish_row(sums, finish.bias(o), limits, row);
+                }
+            }
+        });
     }
 }
 
@@ -278,51 +323,7 @@ impl Operation for Convolution {
         vec![(self.weight_count(), true), (if self.bias { self.outputs } else { 0 }, false)]
     }
     fn forward(&self, read: &Read<'_>, output: &mut [f32], scratch: &mut Scratch) {
-        let sizes = self.sizes(read.shapes[0]);
-        let biases = &read.parameters[self.weight_count()..];
-        let Sizes { outputs, places, .. } = sizes;
-        if self.bias {
-            for row in output.chunks_exact_mut(self.outputs * places) {
-                for (bias, places) in biases.iter().zip(row.chunks_exact_mut(places)) {
-                    places.fill(*bias);
-                }
-            }
-        } else {
-            output.fill(0.0);
-        }
-        if let Some(depthwise) = self.depthwise(&sizes) {
-            let weights = &read.parameters[..self.weight_count()];
-            depthwise.forward(weights, read.inputs[0], output, &mut scratch.planes);
-            return;
-        }
-        if let Some(tiled) = self.tiled(&sizes, read.records) {
-            let weights = &read.parameters[..self.weight_count()];
-            tiled.forward(weights, read.inputs[0], read.records, output, scratch);
-            return;
-        }
-        self.for_each_product(&sizes, read.records, |group, part| {
-            let (columns, products) = (&mut scratch.columns, &mut scratch.products);
-            let length = part.len() * places;
-            let columns = self.columns(&sizes, read.inputs[0], group, part.clone(), columns);
-            let columns = Matrix::new(columns, sizes.taps, length);
-            let weights = self.weights(&sizes, group, read.parameters);
-            let first = |record: usize| (record * self.outputs + group * outputs) * places;
-            if part.len() == 1 {
-                let out = &mut output[first(part.start)..][..outputs * places];
-                kernels::matmul(weights, columns, out, Write::Accumulate);
-                return;
-            }
-            products.resize(outputs * length, 0.0);
-            kernels::matmul(weights, columns, products, Write::Overwrite);
-            for (i, record) in part.enumerate() {
-                let out = &mut output[first(record)..][..outputs * places];
-                for (row, product) in
-                    out.chunks_exact_mut(places).zip(products.chunks_exact(length))
-                {
-                    kernels::axpy(row, 1.0, &product[i * places..][..places]);
-                }
-            }
-        });
+        self.forward_clipped(read, Limits::NONE, output, scratch);
     }
     fn input_gradient(
         &self,
@@ -340,7 +341,7 @@ impl Operation for Convolution {
         }
         if let Some(depthwise) = self.depthwise(&sizes) {
             let weights = &read.parameters[..self.weight_count()];
-            depthwise.input_gradient(weights, gradient, out, &mut scratch.planes);
+            depthwise.input_gradient(weights, gradient, out, scratch);
             return;
         }
         if let Some(tiled) = self.tiled(&sizes, read.records) {

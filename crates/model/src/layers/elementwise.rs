@@ -1,6 +1,6 @@
 //! Functions of single numbers whose gradients are computed from what they read.
 use super::{Misfit, Operation, Read, Scratch, only};
-use crate::kernels::{Write, exp_of, sigmoid_of};
+use crate::kernels::{Limits, Write, exp_of, sigmoid_of};
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,19 @@ pub enum Elementwise {
     SquareRoot,
 }
 
+impl Elementwise {
+    /// Of a function that only clips.
+    pub(crate) fn limits(&self) -> Option<Limits> {
+        match *self {
+            Self::Clip { low, high } => Some(Limits {
+                low: low.unwrap_or(f32::NEG_INFINITY),
+                high: high.unwrap_or(f32::INFINITY),
+            }),
+            _ => None,
+        }
+    }
+}
+
 impl Operation for Elementwise {
     fn output_shape(&self, inputs: &[&[usize]]) -> Result<Vec<usize>, Misfit> {
         if let Self::Clip { low: Some(low), high: Some(high) } = self
@@ -55,9 +68,9 @@ impl Operation for Elementwise {
     fn forward(&self, read: &Read<'_>, output: &mut [f32], _: &mut Scratch) {
         let x = read.inputs[0];
         match *self {
-            Self::Clip { low, high } => {
-                let (low, high) = limits(low, high);
-                each(output, x, move |x| clip(x, low, high));
+            Self::Clip { .. } => {
+                let limits = self.limits().unwrap_or(Limits::NONE);
+                each(output, x, move |x| limits.of(x));
             }
             Self::HardSigmoid { slope, offset } => {
                 each(output, x, move |x| clip(x.mul_add(slope, offset), 0.0, 1.0));
@@ -88,9 +101,9 @@ impl Operation for Elementwise {
     ) {
         let slopes = Slopes { x: read.inputs[0], gradient, write };
         match *self {
-            Self::Clip { low, high } => {
-                let (low, high) = limits(low, high);
-                slopes.apply(out, move |x| inside(x, low, high));
+            Self::Clip { .. } => {
+                let limits = self.limits().unwrap_or(Limits::NONE);
+                slopes.apply(out, move |x| limits.slope(x));
             }
             Self::HardSigmoid { slope, offset } => {
                 slopes.apply(out, move |x| slope * inside(x.mul_add(slope, offset), 0.0, 1.0));
@@ -115,19 +128,13 @@ impl Operation for Elementwise {
 
 const SIXTH: f32 = 1.0 / 6.0;
 
-fn limits(low: Option<f32>, high: Option<f32>) -> (f32, f32) {
-    (low.unwrap_or(f32::NEG_INFINITY), high.unwrap_or(f32::INFINITY))
-}
-/// NaN stays NaN.
 #[inline(always)]
 fn clip(x: f32, low: f32, high: f32) -> f32 {
-    let x = if x < low { low } else { x };
-    if x > high { high } else { x }
+    Limits { low, high }.of(x)
 }
-/// 1 between the limits, else 0.
 #[inline(always)]
 fn inside(x: f32, low: f32, high: f32) -> f32 {
-    f32::from(u8::from(x > low) & u8::from(x < high))
+    Limits { low, high }.slope(x)
 }
 #[inline(always)]
 fn each(out: &mut [f32], x: &[f32], f: impl Fn(f32) -> f32) {

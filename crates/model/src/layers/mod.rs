@@ -35,7 +35,7 @@ pub use reshape::Reshape;
 pub use softmax::Softmax;
 pub use window::Window;
 
-use crate::kernels::{self, Write};
+use crate::kernels::{self, Limits, Write};
 use crate::{Error, GraphRows};
 use serde::{Deserialize, Serialize};
 
@@ -157,6 +157,18 @@ impl Layer {
             Self::Softmax(layer) => layer,
             Self::LocalResponse(layer) => layer,
             Self::GraphConvolutions(layer) => layer,
+        }
+    }
+    /// Whether it can overwrite what it reads, because its gradient is computed from its outputs.
+    pub(crate) fn works_in_place(&self) -> bool {
+        matches!(self, Self::Activation(_)) || self.limits().is_some()
+    }
+    /// Of a layer that only clips.
+    pub(crate) fn limits(&self) -> Option<Limits> {
+        match self {
+            Self::Activation(Activation::Relu) => Some(Limits { low: 0.0, ..Limits::NONE }),
+            Self::Elementwise(function) => function.limits(),
+            _ => None,
         }
     }
     /// Weights, biases and other numbers that training moves.

@@ -144,13 +144,7 @@ impl Window {
             if out.is_empty() {
                 continue;
             }
-            if self.stride[1] == 1 {
-                out.copy_from_slice(&input[from..from + out.len()]);
-            } else {
-                for (o, i) in out.iter_mut().zip(input[from..].iter().step_by(self.stride[1])) {
-                    *o = *i;
-                }
-            }
+            every(self.stride[1], &input[from..], out);
         }
     }
     /// Adds to the numbers that [`Self::gather`] reads.
@@ -178,6 +172,29 @@ impl Window {
                 for (o, f) in out[to..].iter_mut().step_by(self.stride[1]).zip(from) {
                     *o += f;
                 }
+            }
+        }
+    }
+}
+
+/// Every `step`-th number to `out`, as many as there are.
+#[inline(always)]
+pub(super) fn every(step: usize, from: &[f32], out: &mut [f32]) {
+    match step {
+        1 => out.copy_from_slice(&from[..out.len()]),
+        // In pairs, which are taken apart many at a time.
+        2 => {
+            let (pairs, last) = from.as_chunks::<2>();
+            for (out, pair) in out.iter_mut().zip(pairs) {
+                *out = pair[0];
+            }
+            if let ([last], Some(out)) = (last, out.get_mut(pairs.len())) {
+                *out = *last;
+            }
+        }
+        _ => {
+            for (out, x) in out.iter_mut().zip(from.iter().step_by(step)) {
+                *out = *x;
             }
         }
     }

@@ -8,7 +8,7 @@
 //! Networks*, CVPR 2016 (arXiv:1509.09308), section 4.1, F(2 x 2, 3 x 3), whose rounding errors are those of the sum itself.
 use super::Scratch;
 use super::window::Plane;
-use crate::kernels::{self, Matrix, Write};
+use crate::kernels::{self, Finish, Limits, Matrix, Write};
 use pulp::Arch;
 use std::ops::Range;
 
@@ -98,10 +98,11 @@ impl Tiled {
         Matrix::new(&numbers[k * rows * columns..(k + 1) * rows * columns], rows, columns)
     }
 
-    /// Adds the convolution of `input` to `output`.
+    /// The convolution of `input`.
     pub(super) fn forward(
         &self,
         weights: &[f32],
+        finish: Finish<'_>,
         input: &[f32],
         records: usize,
         output: &mut [f32],
@@ -124,7 +125,8 @@ impl Tiled {
                 for o in 0..outputs {
                     let out = &mut output[(record * outputs + o) * places..][..places];
                     let from = &products[o * width + tile..];
-                    self.add_outputs(from, outputs * width, run.clone(), out);
+                    let (bias, limits) = (finish.bias(o), finish.limits);
+                    self.write_outputs(from, outputs * width, run.clone(), bias, limits, out);
                 }
             }
         }
@@ -303,20 +305,31 @@ impl Tiled {
             }
         }
     }
-    /// Adds `A^T m A` of every tile to one plane of outputs.
-    fn add_outputs(&self, from: &[f32], stride: usize, run: Range<usize>, out: &mut [f32]) {
+    /// `A^T m A` of every tile and the bias, clipped, in one plane of outputs.
+    fn write_outputs(
+        &self,
+        from: &[f32],
+        stride: usize,
+        run: Range<usize>,
+        bias: f32,
+        limits: Limits,
+        out: &mut [f32],
+    ) {
         let (across, [height, columns]) = (self.tiles[1], self.plane.output);
         Arch::new().dispatch(
             #[inline(always)]
             move || {
                 let out = out;
+                let finish = |sum: f32| limits.of(bias + sum);
                 for (i, ty) in run.enumerate() {
                     let from = &from[i * across..];
                     let out = &mut out[2 * ty * columns..];
                     let two = 2 * ty + 1 < height;
                     let (first, second) = out.split_at_mut(columns);
                     let second = if two { &mut second[..columns] } else { &mut [] };
-                    in_chunks!(across, t, N => output_tiles::<N>(from, stride, t, first, second));
+                    in_chunks!(across, t, N => {
+                        output_tiles::<N>(from, stride, t, finish, first, second);
+                    });
                 }
             },
         );
@@ -511,12 +524,13 @@ fn column<const N: usize>(
     ]
 }
 
-/// Adds `A^T m A` of `count` times `N` tiles from `at` on to two rows (or one, at an odd edge) of outputs.
+/// `A^T m A` of `count` times `N` tiles from `at` on, finished, in two rows (or one, at an odd edge) of outputs.
 #[inline(always)]
 fn output_tiles<const N: usize>(
     from: &[f32],
     stride: usize,
     [at, count]: [usize; 2],
+    finish: impl Fn(f32) -> f32,
     first: &mut [f32],
     second: &mut [f32],
 ) {
@@ -536,25 +550,29 @@ fn output_tiles<const N: usize>(
             upper[k] = plus(m0[i], plus(m1, m2));
             lower[k] = minus(minus(m1, m2), m3[i]);
         }
-        add_pairs(first, at + i * N, upper);
-        add_pairs(second, at + i * N, lower);
+        write_pairs(first, at + i * N, &finish, upper);
+        write_pairs(second, at + i * N, &finish, lower);
     }
 }
 
-/// Adds even and odd columns to the row between which they lie.
+/// Even and odd columns, finished, in turn.
 #[inline(always)]
-fn add_pairs<const N: usize>(row: &mut [f32], at: usize, [m0, m1, m2, m3]: [[f32; N]; 4]) {
+fn write_pairs<const N: usize>(
+    row: &mut [f32],
+    at: usize,
+    finish: &impl Fn(f32) -> f32,
+    [m0, m1, m2, m3]: [[f32; N]; 4],
+) {
     let (even, odd) = (plus(m0, plus(m1, m2)), minus(minus(m1, m2), m3));
     if let Some(to) = row.get_mut(2 * at..2 * (at + N)) {
         for (i, pair) in to.as_chunks_mut::<2>().0.iter_mut().enumerate() {
-            pair[0] += even[i];
-            pair[1] += odd[i];
+            *pair = [finish(even[i]), finish(odd[i])];
         }
     } else {
         // The last tile of an odd width, or a row that is not there.
         let both = even.into_iter().zip(odd).flat_map(|(e, o)| [e, o]);
         for (to, x) in row.iter_mut().skip(2 * at).zip(both) {
-            *to += x;
+            *to = finish(x);
         }
     }
 }

@@ -22,6 +22,7 @@ pub use finish::{Limits, clip, clip_gradient};
 pub use neighbour_sum::{NeighbourLists, sum_neighbours};
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
 pub(crate) use product::{equal_tiles, matmul_finished};
+pub(crate) use reduction::{add_sums, sums_and_dots};
 pub use reduction::{dot, squared_norm, sum, sum_of, sum_rows};
 pub use row_sum::{RowLists, expand_bits, sum_listed_rows, transpose_bits};
 

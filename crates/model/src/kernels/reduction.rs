@@ -34,6 +34,62 @@ pub fn sum(values: &[f32]) -> f64 {
     sum_of(values, f64::from)
 }
 
+/// `out += sum of row`, for each row of `width` numbers, as by [`sum`].
+///
+/// # Panics
+/// If `width` is 0.
+pub(crate) fn add_sums(rows: &[f32], width: usize, out: &mut [f32]) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let out = out;
+            for (out, row) in out.iter_mut().zip(rows.chunks_exact(width)) {
+                *out += fold(sum_lanes(row)) as f32;
+            }
+        },
+    );
+}
+
+/// For each row of `width` numbers: its sum, and the sum of its products with the row of `others`, as by [`sum`] and [`dot`].
+///
+/// # Panics
+/// If `width` is 0 or the lengths differ.
+pub(crate) fn sums_and_dots(
+    rows: &[f32],
+    others: &[f32],
+    width: usize,
+    each: impl FnMut(usize, f64, f64),
+) {
+    assert_eq!(rows.len(), others.len());
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let mut each = each;
+            let pairs = rows.chunks_exact(width).zip(others.chunks_exact(width));
+            for (i, (row, other)) in pairs.enumerate() {
+                let mut products = [0.0; LANES];
+                dot_lanes(row, other, &mut products);
+                each(i, fold(sum_lanes(row)), fold(products));
+            }
+        },
+    );
+}
+
+#[inline(always)]
+fn sum_lanes(row: &[f32]) -> [f64; LANES] {
+    let mut lanes = [0.0_f64; LANES];
+    let (whole, rest) = row.as_chunks::<LANES>();
+    for x in whole {
+        for i in 0..LANES {
+            lanes[i] += f64::from(x[i]);
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane += f64::from(*x);
+    }
+    lanes
+}
+
 /// `sum f(x)`, in double precision.
 #[must_use]
 pub fn sum_of(values: &[f32], f: impl Fn(f32) -> f64) -> f64 {
@@ -60,6 +116,7 @@ pub fn sum_of(values: &[f32], f: impl Fn(f32) -> f64) -> f64 {
 }
 
 /// Halves added to halves.
+#[inline(always)]
 fn fold(mut lanes: [f64; LANES]) -> f64 {
     let mut width = LANES / 2;
     while width > 0 {
@@ -121,6 +178,19 @@ mod tests {
         assert!((squared_norm(&values) - 2470.0).abs() < 1e-12);
         assert!(squared_norm(&[3e38, 3e38]).is_finite());
         assert!(squared_norm(&[f32::NAN, 1.0]).is_nan());
+    }
+
+    #[test]
+    fn every_row_is_summed_by_itself() {
+        let rows: Vec<f32> = (0_u8..38).map(f32::from).collect();
+        let mut out = [1.0, 0.0];
+        add_sums(&rows, 19, &mut out);
+        assert_eq!(out, [1.0 + 171.0, 532.0]);
+        assert_eq!(f64::from(out[1]), sum(&rows[19..]));
+        let mut found = vec![];
+        sums_and_dots(&rows, &rows, 19, |i, sum, dot| found.push((i, sum, dot)));
+        assert_eq!(found[0], (0, 171.0, 2109.0));
+        assert_eq!(found[1], (1, sum(&rows[19..]), dot(&rows[19..], &rows[19..])));
     }
 
     #[test]

@@ -205,13 +205,14 @@ impl Convolution {
         }
         (lengths <= CANCELLATION * squared.sqrt() && input_norm < LARGE_INPUTS).then_some(squared)
     }
-    /// The gradient of the parameters, summed over some records.
-    fn add_gradient(
+    /// The gradient of the parameters, summed over some records; at least one.
+    fn write_gradient(
         &self,
         read: &Read<'_>,
         gradient: &[f32],
         records: Range<usize>,
         out: &mut [f32],
+        write: Write,
         scratch: &mut Scratch,
     ) {
         let sizes = self.sizes(read.shapes[0]);
@@ -223,13 +224,17 @@ impl Convolution {
             let part = |width: usize| first * width..(first + count) * width;
             let input = &read.inputs[0][part(self.channels * sizes.plane.area())];
             let gradient = &gradient[part(self.outputs * sizes.places)];
+            if write == Write::Overwrite {
+                weights.fill(0.0);
+            }
             depthwise.weight_gradient(input, gradient, weights, scratch);
         } else if let Some(tiled) = self.tiled(&sizes, count) {
-            tiled.weight_gradient(read.inputs[0], gradient, records, weights, scratch);
+            tiled.weight_gradient(read.inputs[0], gradient, records, weights, write, scratch);
         } else {
             summed = count;
         }
         self.for_each_product(&sizes, summed, |group, part| {
+            let write = if part.start == 0 { write } else { Write::Accumulate };
             let part = first + part.start..first + part.end;
             let length = part.len() * sizes.places;
             let columns =
@@ -238,13 +243,14 @@ impl Convolution {
             let rows = Matrix::new(rows, sizes.outputs, length);
             let columns = Matrix::new(columns, sizes.taps, length);
             let out = &mut weights[group * each..(group + 1) * each];
-            kernels::matmul(rows, columns.transposed(), out, Write::Accumulate);
+            kernels::matmul(rows, columns.transposed(), out, write);
         });
         if self.bias {
+            if write == Write::Overwrite {
+                biases.fill(0.0);
+            }
             for row in gradient.chunks_exact(self.outputs * sizes.places).skip(first).take(count) {
-                for (bias, places) in biases.iter_mut().zip(row.chunks_exact(sizes.places)) {
-                    *bias += kernels::sum(places) as f32;
-                }
+                kernels::add_sums(row, sizes.places, biases);
             }
         }
     }
@@ -380,10 +386,13 @@ impl Operation for Convolution {
         write: Write,
         scratch: &mut Scratch,
     ) {
-        if write == Write::Overwrite {
-            out.fill(0.0);
+        if read.records == 0 {
+            if write == Write::Overwrite {
+                out.fill(0.0);
+            }
+            return;
         }
-        self.add_gradient(read, gradient, 0..read.records, out, scratch);
+        self.write_gradient(read, gradient, 0..read.records, out, write, scratch);
     }
     /// The gradient of one record's weights is `G U^T` with `G` `[outputs, places]` and `U` `[taps, places]`: either it
     /// is formed and kept, or its squared norm is the sum of the products of the Gram matrices `G^T G` and `U^T U`.
@@ -411,8 +420,9 @@ impl Operation for Convolution {
                 self.squared_norm_by_grams(&sizes, read, gradient, record, scratch)
             };
             *norm += by_grams.unwrap_or_else(|| {
-                let out = kept.add(record, count);
-                self.add_gradient(read, gradient, record..record + 1, out, scratch);
+                let out = kept.unwritten(record, count);
+                let one = record..record + 1;
+                self.write_gradient(read, gradient, one, out, Write::Overwrite, scratch);
                 kernels::squared_norm(out)
             });
         }

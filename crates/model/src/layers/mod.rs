@@ -215,15 +215,22 @@ pub(crate) struct Kept {
 }
 impl Kept {
     pub(crate) fn clear(&mut self) {
-        self.gradients.clear();
         self.records.clear();
     }
     /// Room for the gradient of one more record, filled with 0.
     pub(crate) fn add(&mut self, record: usize, parameters: usize) -> &mut [f32] {
-        let start = self.gradients.len();
-        self.gradients.resize(start + parameters, 0.0);
+        let room = self.unwritten(record, parameters);
+        room.fill(0.0);
+        room
+    }
+    /// Room for the gradient of one more record, filled with whatever was there.
+    pub(crate) fn unwritten(&mut self, record: usize, parameters: usize) -> &mut [f32] {
+        let range = self.records.len() * parameters..(self.records.len() + 1) * parameters;
+        if self.gradients.len() < range.end {
+            self.gradients.resize(range.end, 0.0);
+        }
         self.records.push(record);
-        &mut self.gradients[start..]
+        &mut self.gradients[range]
     }
 }
 

@@ -101,12 +101,17 @@ impl Normalization {
         {
             let first = self.first_scale(g);
             let (mean, inverse) = self.statistics(input);
-            for (i, (x, y)) in input.chunks_exact(run).zip(gradient.chunks_exact(run)).enumerate() {
-                let sum = kernels::sum(y);
-                let along = kernels::dot(x, y);
-                scales[first + i] += (mean.mul_add(-sum, along) * inverse) as f32;
-                shifts[first + i] += sum as f32;
-            }
+            let (scales, shifts) = (&mut scales[first..], &mut shifts[first..]);
+            kernels::sums_and_dots(
+                gradient,
+                input,
+                run,
+                #[inline(always)]
+                |i, sum, along| {
+                    scales[i] += (mean.mul_add(-sum, along) * inverse) as f32;
+                    shifts[i] += sum as f32;
+                },
+            );
         }
     }
 }

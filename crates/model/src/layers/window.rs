@@ -18,6 +18,9 @@ pub struct Window {
     pub after: [usize; 2],
 }
 
+/// Numbers of a row that are copied together.
+const SHORT: usize = 16;
+
 /// A window on planes of one size.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plane {
@@ -134,18 +137,23 @@ impl Window {
         let width = plane.output[1];
         let ((rows, y), (columns, x)) = (self.inside(plane, 0, ky), self.inside(plane, 1, kx));
         out[..rows.start * width].fill(0.0);
-        out[rows.end * width..].fill(0.0);
-        for (i, row) in rows.enumerate() {
+        for (i, row) in rows.clone().enumerate() {
             let from = (y + i * self.stride[0]) * plane.input[1] + x;
-            let out = &mut out[row * width..(row + 1) * width];
-            out[..columns.start].fill(0.0);
-            out[columns.end..].fill(0.0);
-            let out = &mut out[columns.clone()];
-            if out.is_empty() {
-                continue;
+            let [start, end] = [columns.start, columns.end].map(|column| row * width + column);
+            // Short rows are copied with a few numbers behind them, which those of the next row replace.
+            if self.stride[1] == 1
+                && end - start <= SHORT
+                && let Some(from) = input[from..].first_chunk::<SHORT>()
+                && let Some(out) = out[start..].first_chunk_mut()
+            {
+                *out = *from;
+            } else if start < end {
+                every(self.stride[1], &input[from..], &mut out[start..end]);
             }
-            every(self.stride[1], &input[from..], out);
+            out[row * width..start].fill(0.0);
+            out[end..(row + 1) * width].fill(0.0);
         }
+        out[rows.end * width..].fill(0.0);
     }
     /// Adds to the numbers that [`Self::gather`] reads.
     pub(crate) fn scatter(
@@ -195,6 +203,66 @@ pub(super) fn every(step: usize, from: &[f32], out: &mut [f32]) {
         _ => {
             for (out, x) in out.iter_mut().zip(from.iter().step_by(step)) {
                 *out = *x;
+            }
+        }
+    }
+}
+
+/// The first numbers of all pairs and the second ones, as many as there is room for; an odd last number is a first one.
+#[inline(always)]
+pub(super) fn split_pairs(from: &[f32], first: &mut [f32], second: &mut [f32]) {
+    let pairs = (from.len() / 2).min(first.len()).min(second.len());
+    let mut done = split_chunks::<16>(from, first, second, 0, pairs);
+    done = split_chunks::<8>(from, first, second, done, pairs);
+    done = split_chunks::<4>(from, first, second, done, pairs);
+    let rest = from.get(2 * done..).unwrap_or_default();
+    for (out, x) in first[done..].iter_mut().zip(rest.iter().step_by(2)) {
+        *out = *x;
+    }
+    for (out, x) in second[done..].iter_mut().zip(rest.iter().skip(1).step_by(2)) {
+        *out = *x;
+    }
+}
+/// By `N`, in registers, from pair `done` on; gives back up to where.
+#[inline(always)]
+fn split_chunks<const N: usize>(
+    from: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    mut done: usize,
+    pairs: usize,
+) -> usize {
+    while pairs - done >= N {
+        let (mut firsts, mut seconds) = ([0.0; N], [0.0; N]);
+        let pairs = from[2 * done..2 * (done + N)].as_chunks::<2>().0;
+        for (i, pair) in pairs.iter().enumerate() {
+            (firsts[i], seconds[i]) = (pair[0], pair[1]);
+        }
+        first[done..done + N].copy_from_slice(&firsts);
+        second[done..done + N].copy_from_slice(&seconds);
+        done += N;
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: 0 1 2 .. has the even numbers first; what there is no room for is left out, what there is no number for stays.
+    #[test]
+    fn pairs_are_split_whatever_their_number() {
+        for count in [0, 1, 2, 7, 8, 31, 32, 33, 70] {
+            let from: Vec<f32> = (0..count).map(|i| i as f32).collect();
+            for room in [0, 3, 17, 40] {
+                let (mut first, mut second) = (vec![-1.0; room], vec![-1.0; room + 1]);
+                split_pairs(&from, &mut first, &mut second);
+                for (offset, half) in [(0, &first), (1, &second)] {
+                    for (i, x) in half.iter().enumerate() {
+                        let right = from.get(2 * i + offset).copied().unwrap_or(-1.0);
+                        assert!((x - right).abs() < 0.5, "{count} in {room}: {i}");
+                    }
+                }
             }
         }
     }

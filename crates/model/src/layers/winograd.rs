@@ -7,7 +7,7 @@
 //! Source: Winograd, *Arithmetic Complexity of Computations*, 1980; Lavin and Gray, *Fast Algorithms for Convolutional Neural
 //! Networks*, CVPR 2016 (arXiv:1509.09308), section 4.1, F(2 x 2, 3 x 3), whose rounding errors are those of the sum itself.
 use super::Scratch;
-use super::window::Plane;
+use super::window::{Plane, every, split_pairs};
 use crate::kernels::{self, Finish, Limits, Matrix, Write};
 use pulp::Arch;
 use std::ops::Range;
@@ -21,26 +21,22 @@ const HELD: usize = 1 << 17;
 /// Fewest tiles in a product: with fewer, reading the transformed weights takes longer than multiplying.
 const FEWEST_TILES: usize = 48;
 
-/// Calls a function for tiles by eights, by fours and one by one: numbers of a fixed count stay in registers.
+/// Calls a function for tiles by sixteens, eights, fours and one by one: numbers of a fixed count stay in registers.
 macro_rules! in_chunks {
     ($across:expr, $at:ident, $count:ident => $call:expr) => {{
-        let (eights, rest) = ($across / 8, $across % 8);
-        if eights > 0 {
-            const $count: usize = 8;
-            let $at = [0, eights];
-            $call;
-        }
-        if rest >= 4 {
-            const $count: usize = 4;
-            let $at = [8 * eights, 1];
-            $call;
-        }
-        if rest % 4 > 0 {
-            const $count: usize = 1;
-            let $at = [$across - rest % 4, rest % 4];
-            $call;
-        }
+        let mut $at = 0;
+        in_chunks!(@ 16, $across, $at, $count => $call);
+        in_chunks!(@ 8, $across, $at, $count => $call);
+        in_chunks!(@ 4, $across, $at, $count => $call);
+        in_chunks!(@ 1, $across, $at, $count => $call);
     }};
+    (@ $size:literal, $across:expr, $at:ident, $count:ident => $call:expr) => {
+        while $across - $at >= $size {
+            const $count: usize = $size;
+            $call;
+            $at += $size;
+        }
+    };
 }
 
 /// A convolution in tiles.
@@ -162,19 +158,20 @@ impl Tiled {
             }
         }
     }
-    /// Adds the gradient with respect to the weights, summed over `records`, to `out`.
+    /// The gradient with respect to the weights, summed over `records`, or adds it to `out`.
     pub(super) fn weight_gradient(
         &self,
         input: &[f32],
         gradient: &[f32],
         records: Range<usize>,
         out: &mut [f32],
+        write: Write,
         scratch: &mut Scratch,
     ) {
         let Self { channels, outputs, .. } = *self;
         let Scratch { columns, products, weights: transformed, planes, rows, .. } = scratch;
         transformed.resize(ELEMENTS * outputs * channels, 0.0);
-        let mut write = Write::Overwrite;
+        let mut add = Write::Overwrite;
         for part in self.parts(records) {
             let width = part.len() * self.tiles[1];
             self.transform_inputs(input, &part, columns, planes);
@@ -182,12 +179,12 @@ impl Tiled {
             for (k, out) in transformed.chunks_exact_mut(outputs * channels).enumerate() {
                 let products = Self::element(products, k, outputs, width);
                 let columns = Self::element(columns, k, channels, width).transposed();
-                kernels::matmul(products, columns, out, write);
+                kernels::matmul(products, columns, out, add);
             }
-            write = Write::Accumulate;
+            add = Write::Accumulate;
         }
-        if write == Write::Accumulate {
-            add_weights(transformed, outputs * channels, out);
+        if add == Write::Accumulate {
+            write_weights(transformed, outputs * channels, out, write);
         }
     }
 
@@ -205,32 +202,36 @@ impl Tiled {
         let across = self.tiles[1];
         for (tile, record, run) in self.runs(part) {
             let down = run.len();
-            for c in 0..channels {
-                let input = &input[(record * channels + c) * area..][..area];
-                let out = &mut out[c * width + tile..];
-                self.split_columns(input, &run, planes);
-                let (stride, planes) = (channels * width, &planes[..]);
-                Arch::new().dispatch(
-                    #[inline(always)]
-                    move || {
-                        let out = out;
+            // The padding stays as it is from channel to channel.
+            planes.clear();
+            planes.resize((2 * down + 2) * 2 * (across + 1), 0.0);
+            let input = &input[record * channels * area..][..channels * area];
+            let (out, planes, run) = (&mut out[tile..], &mut planes[..], &run);
+            Arch::new().dispatch(
+                #[inline(always)]
+                move || {
+                    let (out, planes) = (out, planes);
+                    let stride = channels * width;
+                    for (c, input) in input.chunks_exact(area).enumerate() {
+                        self.split_columns(input, run, planes);
                         for ty in 0..down {
                             let rows = &planes[2 * ty * 2 * (across + 1)..][..8 * (across + 1)];
-                            let out = &mut out[ty * across..];
-                            in_chunks!(across, t, N => input_tiles::<N>(rows, across, t, out, stride));
+                            let to = c * width + ty * across;
+                            in_chunks!(across, t, N => {
+                                input_tiles::<N>(rows, across + 1, t, out, to + t, stride);
+                            });
                         }
-                    },
-                );
-            }
+                    }
+                },
+            );
         }
     }
-    /// The rows under some rows of tiles of one plane with its padding, each as its even and then its odd columns,
-    /// `tiles + 1` of each.
-    fn split_columns(&self, input: &[f32], run: &Range<usize>, planes: &mut Vec<f32>) {
-        let (down, across, [height, width]) = (run.len(), self.tiles[1], self.plane.input);
+    /// The rows under some rows of tiles of one plane, each as its even and then its odd columns, `tiles + 1` of each. What
+    /// lies outside the image stays.
+    #[inline(always)]
+    fn split_columns(&self, input: &[f32], run: &Range<usize>, planes: &mut [f32]) {
+        let (across, [height, width]) = (self.tiles[1], self.plane.input);
         let half = across + 1;
-        planes.clear();
-        planes.resize((2 * down + 2) * 2 * half, 0.0);
         for (row, out) in planes.chunks_exact_mut(2 * half).enumerate() {
             let y = (2 * run.start + row).checked_sub(self.before[0]);
             let Some(y) = y.filter(|y| *y < height) else { continue };
@@ -243,14 +244,8 @@ impl Tiled {
                 (odd, even, self.before[1] / 2)
             };
             let second_shift = shift + self.before[1] % 2;
-            let firsts = first[shift.min(half)..].iter_mut();
-            for (o, x) in firsts.zip(input.iter().step_by(2)) {
-                *o = *x;
-            }
-            let seconds = second[second_shift.min(half)..].iter_mut();
-            for (o, x) in seconds.zip(input.iter().skip(1).step_by(2)) {
-                *o = *x;
-            }
+            let second = &mut second[second_shift.min(half)..];
+            split_pairs(input, &mut first[shift.min(half)..], second);
         }
     }
     /// `A y A^T` of the gradients of every two by two outputs: `[16, outputs, records * tiles]`.
@@ -266,19 +261,17 @@ impl Tiled {
         out.resize(ELEMENTS * outputs * width, 0.0);
         let (across, [height, columns]) = (self.tiles[1], self.plane.output);
         let stride = outputs * width;
+        rows.clear();
+        rows.resize(4 * across, 0.0);
         for (tile, record, run) in self.runs(part) {
-            for o in 0..outputs {
-                let gradient = &gradient[(record * outputs + o) * places..][..places];
-                let out = &mut out[o * width + tile..];
-                let run = run.clone();
-                rows.clear();
-                rows.resize(4 * across, 0.0);
-                let rows = &mut rows[..];
-                Arch::new().dispatch(
-                    #[inline(always)]
-                    move || {
-                        let (out, rows) = (out, rows);
-                        for (i, ty) in run.enumerate() {
+            let gradient = &gradient[record * outputs * places..][..outputs * places];
+            let (out, rows) = (&mut out[tile..], &mut rows[..]);
+            Arch::new().dispatch(
+                #[inline(always)]
+                move || {
+                    let (out, rows) = (out, rows);
+                    for (o, gradient) in gradient.chunks_exact(places).enumerate() {
+                        for (i, ty) in run.clone().enumerate() {
                             // Two rows of gradients, each as even and odd columns; 0 beyond the plane.
                             for (r, row) in rows.chunks_exact_mut(2 * across).enumerate() {
                                 let (even, odd) = row.split_at_mut(across);
@@ -288,21 +281,18 @@ impl Tiled {
                                     odd.fill(0.0);
                                     continue;
                                 }
-                                let (pairs, rest) =
-                                    gradient[y * columns..(y + 1) * columns].as_chunks::<2>();
-                                for ((pair, e), o) in pairs.iter().zip(&mut *even).zip(&mut *odd) {
-                                    (*e, *o) = (pair[0], pair[1]);
-                                }
-                                if let [last] = rest {
-                                    even[pairs.len()] = *last;
-                                }
+                                let row = &gradient[y * columns..(y + 1) * columns];
+                                every(2, row, even);
+                                every(2, &row[1..], odd);
                             }
-                            let (rows, out) = (&rows[..], &mut out[i * across..]);
-                            in_chunks!(across, t, N => gradient_tiles::<N>(rows, across, t, out, stride));
+                            let to = o * width + i * across;
+                            in_chunks!(across, t, N => {
+                                gradient_tiles::<N>(rows, across, t, out, to + t, stride);
+                            });
                         }
-                    },
-                );
-            }
+                    }
+                },
+            );
         }
     }
     /// `A^T m A` of every tile and the bias, clipped, in one plane of outputs.
@@ -351,42 +341,51 @@ impl Tiled {
         Arch::new().dispatch(
             #[inline(always)]
             move || {
-                let sums = sums;
+                let (sums, out) = (sums, out);
                 for ty in 0..down {
                     let from = &from[ty * across..];
                     let rows = &mut sums[2 * ty * 2 * half..][..8 * half];
-                    in_chunks!(across, t, N => add_input_tiles::<N>(from, stride, across, t, rows));
+                    in_chunks!(across, t, N => add_input_tiles::<N>(from, stride, half, t, rows));
+                }
+                for (i, row) in sums.chunks_exact(2 * half).enumerate() {
+                    let y = (2 * run.start + i).checked_sub(self.before[0]);
+                    let Some(y) = y.filter(|y| *y < height) else { continue };
+                    let out = &mut out[y * width..(y + 1) * width];
+                    // Column x of the image is column x + before of the padded one.
+                    let (even, odd) = row.split_at(half);
+                    let (first, second) =
+                        if self.before[1].is_multiple_of(2) { (even, odd) } else { (odd, even) };
+                    let shift = self.before[1] / 2;
+                    let first = first.get(shift..).unwrap_or_default();
+                    let second = second.get(shift + self.before[1] % 2..).unwrap_or_default();
+                    let both = first.len().min(second.len()).min(width / 2);
+                    let (pairs, rest) = out.split_at_mut(2 * both);
+                    let pairs = pairs.as_chunks_mut::<2>().0;
+                    for ((pair, x), z) in pairs.iter_mut().zip(&first[..both]).zip(&second[..both])
+                    {
+                        *pair = [pair[0] + x, pair[1] + z];
+                    }
+                    for (o, x) in rest.iter_mut().step_by(2).zip(&first[both..]) {
+                        *o += x;
+                    }
+                    for (o, x) in rest.iter_mut().skip(1).step_by(2).zip(&second[both..]) {
+                        *o += x;
+                    }
                 }
             },
         );
-        for (i, row) in planes.chunks_exact(2 * half).enumerate() {
-            let y = (2 * run.start + i).checked_sub(self.before[0]);
-            let Some(y) = y.filter(|y| *y < height) else { continue };
-            let out = &mut out[y * width..(y + 1) * width];
-            // Column x of the image is column x + before of the padded one.
-            let (even, odd) = row.split_at(half);
-            let (first, second) =
-                if self.before[1].is_multiple_of(2) { (even, odd) } else { (odd, even) };
-            let shift = self.before[1] / 2;
-            let firsts = first.iter().skip(shift);
-            for (o, x) in out.iter_mut().step_by(2).zip(firsts) {
-                *o += x;
-            }
-            let seconds = second.iter().skip(shift + self.before[1] % 2);
-            for (o, x) in out.iter_mut().skip(1).step_by(2).zip(seconds) {
-                *o += x;
-            }
-        }
     }
 }
 
 #[inline(always)]
-fn add<const N: usize>(numbers: &mut [f32], at: usize, values: [f32; N]) {
-    if let Some(to) = numbers[at..].first_chunk_mut::<N>() {
-        for i in 0..N {
-            to[i] += values[i];
-        }
-    }
+fn at<const N: usize>(numbers: &[f32], at: usize) -> [f32; N] {
+    let mut out = [0.0; N];
+    out.copy_from_slice(&numbers[at..at + N]);
+    out
+}
+#[inline(always)]
+fn put<const N: usize>(numbers: &mut [f32], at: usize, values: [f32; N]) {
+    numbers[at..at + N].copy_from_slice(&values);
 }
 #[inline(always)]
 fn plus<const N: usize>(mut a: [f32; N], b: [f32; N]) -> [f32; N] {
@@ -402,157 +401,111 @@ fn minus<const N: usize>(mut a: [f32; N], b: [f32; N]) -> [f32; N] {
     }
     a
 }
-/// `a + sign b`.
-#[inline(always)]
-fn signed<const N: usize>(mut a: [f32; N], sign: f32, b: [f32; N]) -> [f32; N] {
-    for i in 0..N {
-        a[i] = b[i].mul_add(sign, a[i]);
-    }
-    a
-}
-#[inline(always)]
-fn scaled<const N: usize>(mut a: [f32; N], factor: f32) -> [f32; N] {
-    for x in &mut a {
-        *x *= factor;
-    }
-    a
-}
 #[inline(always)]
 fn negative<const N: usize>(a: [f32; N]) -> [f32; N] {
     minus([-0.0; N], a)
 }
 
-/// `count` times `N` numbers from `at` on.
-#[inline(always)]
-fn cut<const N: usize>(numbers: &[f32], at: usize, count: usize) -> &[[f32; N]] {
-    numbers[at..at + count * N].as_chunks().0
-}
-/// Of transformed tiles the four elements of row `q`.
-#[inline(always)]
-fn row_mut<const N: usize>(
-    out: &mut [f32],
-    stride: usize,
-    q: usize,
-    [at, count]: [usize; 2],
-) -> [&mut [[f32; N]]; 4] {
-    let (first, out) = out[4 * q * stride..].split_at_mut(stride);
-    let (second, out) = out.split_at_mut(stride);
-    let (third, fourth) = out.split_at_mut(stride);
-    let to = at..at + count * N;
-    [
-        first[to.clone()].as_chunks_mut().0,
-        second[to.clone()].as_chunks_mut().0,
-        third[to.clone()].as_chunks_mut().0,
-        fourth[to].as_chunks_mut().0,
-    ]
-}
-
-/// `B^T d B` of `count` times `N` tiles from `at` on; `rows` are four rows of `across + 1` even and as many odd columns.
+/// `B^T d B` of `N` tiles from tile `t` of a row on; `rows` are four rows of `half` even and as many odd columns.
 #[inline(always)]
 fn input_tiles<const N: usize>(
     rows: &[f32],
-    across: usize,
-    [at, count]: [usize; 2],
+    half: usize,
+    t: usize,
     out: &mut [f32],
+    to: usize,
     stride: usize,
 ) {
-    let half = across + 1;
-    // 1 0 -1 0, 0 1 1 0, 0 -1 1 0, 0 1 0 -1
-    for (q, (first, second, sign)) in
-        [(0, 2, -1.0), (1, 2, 1.0), (2, 1, -1.0), (1, 3, -1.0)].into_iter().enumerate()
-    {
-        let (a, b) = (2 * first * half + at, 2 * second * half + at);
-        let (a0, a1) = (cut::<N>(rows, a, count), cut::<N>(rows, a + half, count));
-        let (a2, a3) = (cut::<N>(rows, a + 1, count), cut::<N>(rows, a + half + 1, count));
-        let (b0, b1) = (cut::<N>(rows, b, count), cut::<N>(rows, b + half, count));
-        let (b2, b3) = (cut::<N>(rows, b + 1, count), cut::<N>(rows, b + half + 1, count));
-        let [o0, o1, o2, o3] = row_mut::<N>(out, stride, q, [at, count]);
-        for i in 0..count {
-            let d0 = signed(a0[i], sign, b0[i]);
-            let d1 = signed(a1[i], sign, b1[i]);
-            let d2 = signed(a2[i], sign, b2[i]);
-            let d3 = signed(a3[i], sign, b3[i]);
-            o0[i] = minus(d0, d2);
-            o1[i] = plus(d1, d2);
-            o2[i] = minus(d2, d1);
-            o3[i] = minus(d1, d3);
-        }
+    input_quarter::<0, N>(rows, half, t, out, to, stride);
+    input_quarter::<1, N>(rows, half, t, out, to + 4 * stride, stride);
+    input_quarter::<2, N>(rows, half, t, out, to + 8 * stride, stride);
+    input_quarter::<3, N>(rows, half, t, out, to + 12 * stride, stride);
+}
+#[inline(always)]
+fn input_quarter<const Q: usize, const N: usize>(
+    rows: &[f32],
+    half: usize,
+    t: usize,
+    out: &mut [f32],
+    to: usize,
+    stride: usize,
+) {
+    let (d0, d1) = (input_row::<Q, N>(rows, half, t), input_row::<Q, N>(rows, half, half + t));
+    let (d2, d3) =
+        (input_row::<Q, N>(rows, half, t + 1), input_row::<Q, N>(rows, half, half + t + 1));
+    put(out, to, minus(d0, d2));
+    put(out, to + stride, plus(d1, d2));
+    put(out, to + 2 * stride, minus(d2, d1));
+    put(out, to + 3 * stride, minus(d1, d3));
+}
+/// Of row `Q` of `B^T d` the column that begins at `first`: 1 0 -1 0, 0 1 1 0, 0 -1 1 0, 0 1 0 -1.
+#[inline(always)]
+fn input_row<const Q: usize, const N: usize>(rows: &[f32], half: usize, first: usize) -> [f32; N] {
+    match Q {
+        0 => minus(at(rows, first), at(rows, 4 * half + first)),
+        1 => plus(at(rows, 2 * half + first), at(rows, 4 * half + first)),
+        2 => minus(at(rows, 4 * half + first), at(rows, 2 * half + first)),
+        _ => minus(at(rows, 2 * half + first), at(rows, 6 * half + first)),
     }
 }
 
-/// `A y A^T` of `count` times `N` tiles from `at` on; `rows` are two rows of `across` even and as many odd columns.
+/// `A y A^T` of `N` tiles from tile `t` of a row on; `rows` are two rows of `across` even and as many odd columns.
 #[inline(always)]
 fn gradient_tiles<const N: usize>(
     rows: &[f32],
     across: usize,
-    [at, count]: [usize; 2],
+    t: usize,
     out: &mut [f32],
+    to: usize,
     stride: usize,
 ) {
+    let (a0, a1) = (at::<N>(rows, t), at::<N>(rows, across + t));
+    let (b0, b1) = (at::<N>(rows, 2 * across + t), at::<N>(rows, 3 * across + t));
     // 1 0, 1 1, 1 -1, 0 -1
-    for (q, (first, second)) in
-        [(1.0, 0.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0)].into_iter().enumerate()
-    {
-        let (a0, a1) = (cut::<N>(rows, at, count), cut::<N>(rows, across + at, count));
-        let b0 = cut::<N>(rows, 2 * across + at, count);
-        let b1 = cut::<N>(rows, 3 * across + at, count);
-        let [o0, o1, o2, o3] = row_mut::<N>(out, stride, q, [at, count]);
-        for i in 0..count {
-            let y0 = signed(scaled(a0[i], first), second, b0[i]);
-            let y1 = signed(scaled(a1[i], first), second, b1[i]);
-            o0[i] = y0;
-            o1[i] = plus(y0, y1);
-            o2[i] = minus(y0, y1);
-            o3[i] = negative(y1);
-        }
-    }
+    gradient_quarter(a0, a1, out, to, stride);
+    gradient_quarter(plus(a0, b0), plus(a1, b1), out, to + 4 * stride, stride);
+    gradient_quarter(minus(a0, b0), minus(a1, b1), out, to + 8 * stride, stride);
+    gradient_quarter(negative(b0), negative(b1), out, to + 12 * stride, stride);
 }
-
-/// The four rows of column `k` of `count` times `N` transformed tiles from `at` on.
 #[inline(always)]
-fn column<const N: usize>(
-    from: &[f32],
+fn gradient_quarter<const N: usize>(
+    y0: [f32; N],
+    y1: [f32; N],
+    out: &mut [f32],
+    to: usize,
     stride: usize,
-    k: usize,
-    [at, count]: [usize; 2],
-) -> [&[[f32; N]]; 4] {
-    [
-        cut(from, k * stride + at, count),
-        cut(from, (4 + k) * stride + at, count),
-        cut(from, (8 + k) * stride + at, count),
-        cut(from, (12 + k) * stride + at, count),
-    ]
+) {
+    put(out, to, y0);
+    put(out, to + stride, plus(y0, y1));
+    put(out, to + 2 * stride, minus(y0, y1));
+    put(out, to + 3 * stride, negative(y1));
 }
 
-/// `A^T m A` of `count` times `N` tiles from `at` on, finished, in two rows (or one, at an odd edge) of outputs.
+/// `A^T m A` of `N` tiles from tile `t` on, finished, in two rows (or one, at an odd edge) of outputs.
 #[inline(always)]
 fn output_tiles<const N: usize>(
     from: &[f32],
     stride: usize,
-    [at, count]: [usize; 2],
+    t: usize,
     finish: impl Fn(f32) -> f32,
     first: &mut [f32],
     second: &mut [f32],
 ) {
-    let columns = [
-        column::<N>(from, stride, 0, [at, count]),
-        column::<N>(from, stride, 1, [at, count]),
-        column::<N>(from, stride, 2, [at, count]),
-        column::<N>(from, stride, 3, [at, count]),
-    ];
-    for i in 0..count {
-        // 1 1 1 0, 0 1 -1 -1
-        let mut upper = [[0.0; N]; 4];
-        let mut lower = [[0.0; N]; 4];
-        for k in 0..4 {
-            let [m0, m1, m2, m3] = columns[k];
-            let (m1, m2) = (m1[i], m2[i]);
-            upper[k] = plus(m0[i], plus(m1, m2));
-            lower[k] = minus(minus(m1, m2), m3[i]);
-        }
-        write_pairs(first, at + i * N, &finish, upper);
-        write_pairs(second, at + i * N, &finish, lower);
+    // 1 1 1 0, 0 1 -1 -1
+    let mut rows = [[[0.0; N]; 4]; 2];
+    let [upper, lower] = &mut rows;
+    for (k, sum) in upper.iter_mut().enumerate() {
+        let m = k * stride + t;
+        let (m1, m2) = (at(from, m + 4 * stride), at(from, m + 8 * stride));
+        *sum = plus(at(from, m), plus(m1, m2));
     }
+    write_pairs(first, t, &finish, *upper);
+    for (k, sum) in lower.iter_mut().enumerate() {
+        let m = k * stride + t;
+        let (m1, m2) = (at(from, m + 4 * stride), at(from, m + 8 * stride));
+        *sum = minus(minus(m1, m2), at(from, m + 12 * stride));
+    }
+    write_pairs(second, t, &finish, *lower);
 }
 
 /// Even and odd columns, finished, in turn.
@@ -577,46 +530,58 @@ fn write_pairs<const N: usize>(
     }
 }
 
-/// Row `r` of `B z`: 1 0 0 0, 0 1 -1 1, -1 1 1 0, 0 0 0 -1.
-#[inline(always)]
-fn adjoint_row<const N: usize>([z0, z1, z2, z3]: [&[[f32; N]]; 4], i: usize, r: usize) -> [f32; N] {
-    match r {
-        0 => z0[i],
-        1 => plus(minus(z1[i], z2[i]), z3[i]),
-        2 => plus(minus(z1[i], z0[i]), z2[i]),
-        _ => negative(z3[i]),
-    }
-}
-
-/// Adds `B z B^T` of `count` times `N` tiles from `at` on to four rows of `across + 1` even and as many odd columns.
+/// Adds `B z B^T` of `N` tiles from tile `t` of a row on to four rows of `half` even and as many odd columns.
 #[inline(always)]
 fn add_input_tiles<const N: usize>(
     from: &[f32],
     stride: usize,
-    across: usize,
-    [at, count]: [usize; 2],
+    half: usize,
+    t: usize,
     rows: &mut [f32],
 ) {
-    let half = across + 1;
-    let columns = [
-        column::<N>(from, stride, 0, [at, count]),
-        column::<N>(from, stride, 1, [at, count]),
-        column::<N>(from, stride, 2, [at, count]),
-        column::<N>(from, stride, 3, [at, count]),
-    ];
-    for r in 0..4 {
-        let row = &mut rows[2 * r * half..][..2 * half];
-        for i in 0..count {
-            let z0 = adjoint_row(columns[0], i, r);
-            let z1 = adjoint_row(columns[1], i, r);
-            let z2 = adjoint_row(columns[2], i, r);
-            let z3 = adjoint_row(columns[3], i, r);
-            let at = at + i * N;
-            add(row, at, z0);
-            add(row, half + at, plus(minus(z1, z2), z3));
-            add(row, at + 1, plus(minus(z1, z0), z2));
-            add(row, half + at + 1, negative(z3));
-        }
+    add_row::<0, N>(from, stride, half, t, rows);
+    add_row::<1, N>(from, stride, half, t, rows);
+    add_row::<2, N>(from, stride, half, t, rows);
+    add_row::<3, N>(from, stride, half, t, rows);
+}
+#[inline(always)]
+fn add_row<const R: usize, const N: usize>(
+    from: &[f32],
+    stride: usize,
+    half: usize,
+    t: usize,
+    rows: &mut [f32],
+) {
+    let (z0, z1) =
+        (adjoint_row::<R, N>(from, stride, t), adjoint_row::<R, N>(from, stride, stride + t));
+    let (z2, z3) = (
+        adjoint_row::<R, N>(from, stride, 2 * stride + t),
+        adjoint_row::<R, N>(from, stride, 3 * stride + t),
+    );
+    let (even, odd) = (2 * R * half + t, (2 * R + 1) * half + t);
+    add(rows, even, z0);
+    add(rows, odd, plus(minus(z1, z2), z3));
+    add(rows, even + 1, plus(minus(z1, z0), z2));
+    add(rows, odd + 1, negative(z3));
+}
+#[inline(always)]
+fn add<const N: usize>(numbers: &mut [f32], to: usize, values: [f32; N]) {
+    put(numbers, to, plus(at(numbers, to), values));
+}
+
+/// Of row `R` of `B z` the column that begins at `first`: 1 0 0 0, 0 1 -1 1, -1 1 1 0, 0 0 0 -1.
+#[inline(always)]
+fn adjoint_row<const R: usize, const N: usize>(
+    from: &[f32],
+    stride: usize,
+    first: usize,
+) -> [f32; N] {
+    let (second, third) = (first + 4 * stride, first + 8 * stride);
+    match R {
+        0 => at(from, first),
+        1 => plus(minus(at(from, second), at(from, third)), at(from, third + 4 * stride)),
+        2 => plus(minus(at(from, second), at(from, first)), at(from, third)),
+        _ => negative(at(from, third + 4 * stride)),
     }
 }
 
@@ -627,49 +592,95 @@ type Numbers = [f32; SIDE_BY_SIDE];
 /// `G g G^T` of every kernel: `[16, kernels]`.
 fn transform_weights(weights: &[f32], kernels: usize, out: &mut Vec<f32>) {
     out.resize(ELEMENTS * kernels, 0.0);
-    // (1 0 0), (1 1 1) / 2, (1 -1 1) / 2, (0 0 1)
-    let spread = |[a, b, c]: [&Numbers; 3]| {
-        let (mut plus, mut minus) = ([0.0; SIDE_BY_SIDE], [0.0; SIDE_BY_SIDE]);
-        for i in 0..SIDE_BY_SIDE {
-            let (sum, half) = (0.5 * (a[i] + c[i]), 0.5 * b[i]);
-            (plus[i], minus[i]) = (sum + half, sum - half);
-        }
-        [*a, plus, minus, *c]
-    };
-    for (block, kernel) in weights.chunks(9 * SIDE_BY_SIDE).enumerate() {
-        let mut g = [[0.0; SIDE_BY_SIDE]; 9];
-        let kernel = kernel.as_chunks::<9>().0;
-        for (i, kernel) in kernel.iter().enumerate() {
-            for (numbers, x) in g.iter_mut().zip(kernel) {
-                numbers[i] = *x;
+    let out = &mut out[..];
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let out = out;
+            for (block, kernel) in weights.chunks(9 * SIDE_BY_SIDE).enumerate() {
+                let mut g = [[0.0; SIDE_BY_SIDE]; 9];
+                let kernel = kernel.as_chunks::<9>().0;
+                for (i, kernel) in kernel.iter().enumerate() {
+                    for (numbers, x) in g.iter_mut().zip(kernel) {
+                        numbers[i] = *x;
+                    }
+                }
+                let mut rows = [[[0.0; SIDE_BY_SIDE]; 4]; 3];
+                for (r, row) in rows.iter_mut().enumerate() {
+                    spread([&g[3 * r], &g[3 * r + 1], &g[3 * r + 2]], row);
+                }
+                let [first, second, third] = &rows;
+                for (k, ((a, b), c)) in first.iter().zip(second).zip(third).enumerate() {
+                    let mut column = [[0.0; SIDE_BY_SIDE]; 4];
+                    spread([a, b, c], &mut column);
+                    for (q, numbers) in column.iter().enumerate() {
+                        let at = (4 * q + k) * kernels + block * SIDE_BY_SIDE;
+                        let out = &mut out[at..at + kernel.len()];
+                        match out.first_chunk_mut() {
+                            Some(out) => *out = *numbers,
+                            None => out.copy_from_slice(&numbers[..kernel.len()]),
+                        }
+                    }
+                }
             }
-        }
-        let rows = [0, 1, 2].map(|r| spread([&g[3 * r], &g[3 * r + 1], &g[3 * r + 2]]));
-        let [first, second, third] = &rows;
-        for (k, ((a, b), c)) in first.iter().zip(second).zip(third).enumerate() {
-            let column = spread([a, b, c]);
-            for (q, numbers) in column.iter().enumerate() {
-                let at = (4 * q + k) * kernels + block * SIDE_BY_SIDE;
-                out[at..at + kernel.len()].copy_from_slice(&numbers[..kernel.len()]);
-            }
-        }
-    }
+        },
+    );
 }
 
-/// Adds `G^T p G` of every element to the kernels.
-fn add_weights(transformed: &[f32], kernels: usize, out: &mut [f32]) {
-    let gather = |p: [f32; 4]| {
-        let (sum, difference) = (0.5 * (p[1] + p[2]), 0.5 * (p[1] - p[2]));
-        [p[0] + sum, difference, sum + p[3]]
-    };
-    for (i, g) in out.as_chunks_mut::<9>().0.iter_mut().enumerate() {
-        let element = |q: usize, k: usize| transformed[(4 * q + k) * kernels + i];
-        let columns = [0, 1, 2, 3].map(|k| gather([0, 1, 2, 3].map(|q| element(q, k))));
-        for r in 0..3 {
-            let row = gather([columns[0][r], columns[1][r], columns[2][r], columns[3][r]]);
-            for (x, value) in row.into_iter().enumerate() {
-                g[3 * r + x] += value;
+/// (1 0 0), (1 1 1) / 2, (1 -1 1) / 2, (0 0 1)
+#[inline(always)]
+fn spread([a, b, c]: [&Numbers; 3], out: &mut [Numbers; 4]) {
+    out[0] = *a;
+    for i in 0..SIDE_BY_SIDE {
+        let (sum, half) = (0.5 * (a[i] + c[i]), 0.5 * b[i]);
+        out[1][i] = sum + half;
+        out[2][i] = sum - half;
+    }
+    out[3] = *c;
+}
+
+/// Writes `G^T p G` of every element to the kernels, or adds it.
+fn write_weights(transformed: &[f32], kernels: usize, out: &mut [f32], write: Write) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        move || {
+            let out = out;
+            for (block, out) in out.chunks_mut(9 * SIDE_BY_SIDE).enumerate() {
+                let at = block * SIDE_BY_SIDE;
+                let mut p = [[0.0; SIDE_BY_SIDE]; ELEMENTS];
+                for (element, p) in p.iter_mut().enumerate() {
+                    let from = &transformed[element * kernels + at..(element + 1) * kernels];
+                    match from.first_chunk() {
+                        Some(from) => *p = *from,
+                        None => p[..from.len()].copy_from_slice(from),
+                    }
+                }
+                let mut columns = [[[0.0; SIDE_BY_SIDE]; 3]; 4];
+                for (k, column) in columns.iter_mut().enumerate() {
+                    gather([&p[k], &p[4 + k], &p[8 + k], &p[12 + k]], column);
+                }
+                let mut g = [[[0.0; SIDE_BY_SIDE]; 3]; 3];
+                let [first, second, third, fourth] = &columns;
+                for (r, row) in g.iter_mut().enumerate() {
+                    gather([&first[r], &second[r], &third[r], &fourth[r]], row);
+                }
+                for (i, kernel) in out.as_chunks_mut::<9>().0.iter_mut().enumerate() {
+                    for (x, g) in kernel.iter_mut().zip(g.as_flattened()) {
+                        *x = if write == Write::Accumulate { *x + g[i] } else { g[i] };
+                    }
+                }
             }
-        }
+        },
+    );
+}
+
+/// (1 1/2 1/2 0), (0 1/2 -1/2 0), (0 1/2 1/2 1)
+#[inline(always)]
+fn gather(p: [&Numbers; 4], out: &mut [Numbers; 3]) {
+    for i in 0..SIDE_BY_SIDE {
+        let (sum, difference) = (0.5 * (p[1][i] + p[2][i]), 0.5 * (p[1][i] - p[2][i]));
+        out[0][i] = p[0][i] + sum;
+        out[1][i] = difference;
+        out[2][i] = sum + p[3][i];
     }
 }

@@ -207,6 +207,7 @@ impl Operation for GraphConvolutions {
         let width = self.nodes * self.total_channels();
         let gradients = gradient.chunks_exact(width);
         let records = graphs.graphs().zip(gradients).zip(squared_norms);
+        kept.gradients.clear();
         for (record, ((graph, gradient), norm)) in records.enumerate() {
             let first = kept.gradients.len();
             let (buffers, out) = (&mut scratch.graph, &mut kept.gradients);

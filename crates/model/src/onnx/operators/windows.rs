@@ -121,7 +121,8 @@ pub(super) fn conv(call: &mut Call<'_, '_>) -> Outputs {
     let window = window(call, &input, Some(kernel), false)?;
     let channels = per_group.checked_mul(groups).ok_or("too many channels")?;
     // Some exporters add biases in a node of their own.
-    let added = call.added.filter(|t| t.dims.iter().product::<i64>() == outputs as i64).is_some();
+    let numbers = |dims: &[i64]| dims.iter().try_fold(1_i64, |n, d| n.checked_mul(*d));
+    let added = call.added.filter(|t| numbers(&t.dims) == Some(outputs as i64)).is_some();
     let bias = biases.is_some() || added;
     let layer = Convolution { channels, outputs, groups, window, bias };
     let mut parameters = weights.values.clone();

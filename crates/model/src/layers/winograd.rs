@@ -21,6 +21,13 @@ const HELD: usize = 1 << 17;
 /// Fewest tiles in a product: with fewer, reading the transformed weights takes longer than multiplying.
 const FEWEST_TILES: usize = 48;
 
+/// From one element of transformed tiles to the next: an odd number of cache lines, so that the 16 elements of a tile do not
+/// push each other out of the first-level cache.
+const fn apart(numbers: usize) -> usize {
+    const LINE: usize = 16;
+    (numbers.div_ceil(LINE) | 1) * LINE
+}
+
 /// Calls a function for tiles by sixteens, eights, fours and one by one: numbers of a fixed count stay in registers.
 macro_rules! in_chunks {
     ($across:expr, $at:ident, $count:ident => $call:expr) => {{
@@ -91,7 +98,8 @@ impl Tiled {
     }
     /// Element `k` of transformed planes.
     fn element(numbers: &[f32], k: usize, rows: usize, columns: usize) -> Matrix<'_> {
-        Matrix::new(&numbers[k * rows * columns..(k + 1) * rows * columns], rows, columns)
+        let count = rows * columns;
+        Matrix::new(&numbers[k * apart(count)..][..count], rows, columns)
     }
 
     /// The convolution of `input`.
@@ -110,8 +118,10 @@ impl Tiled {
         for part in self.parts(0..records) {
             let width = part.len() * self.tiles[1];
             self.transform_inputs(input, &part, columns, planes);
-            products.resize(ELEMENTS * outputs * width, 0.0);
-            for (k, out) in products.chunks_exact_mut(outputs * width).enumerate() {
+            let stride = apart(outputs * width);
+            products.resize(ELEMENTS * stride, 0.0);
+            for (k, out) in products.chunks_exact_mut(stride).enumerate() {
+                let out = &mut out[..outputs * width];
                 let weights = Self::element(transformed, k, outputs, channels);
                 let columns = Self::element(columns, k, channels, width);
                 kernels::matmul(weights, columns, out, Write::Overwrite);
@@ -122,7 +132,7 @@ impl Tiled {
                     let out = &mut output[(record * outputs + o) * places..][..places];
                     let from = &products[o * width + tile..];
                     let (bias, limits) = (finish.bias(o), finish.limits);
-                    self.write_outputs(from, outputs * width, run.clone(), bias, limits, out);
+                    self.write_outputs(from, stride, run.clone(), bias, limits, out);
                 }
             }
         }
@@ -142,8 +152,10 @@ impl Tiled {
         for part in self.parts(0..records) {
             let width = part.len() * self.tiles[1];
             self.transform_gradients(gradient, &part, products, rows);
-            columns.resize(ELEMENTS * channels * width, 0.0);
-            for (k, out) in columns.chunks_exact_mut(channels * width).enumerate() {
+            let stride = apart(channels * width);
+            columns.resize(ELEMENTS * stride, 0.0);
+            for (k, out) in columns.chunks_exact_mut(stride).enumerate() {
+                let out = &mut out[..channels * width];
                 let weights = Self::element(transformed, k, outputs, channels).transposed();
                 let products = Self::element(products, k, outputs, width);
                 kernels::matmul(weights, products, out, Write::Overwrite);
@@ -153,7 +165,7 @@ impl Tiled {
                 for c in 0..channels {
                     let out = &mut out[(record * channels + c) * area..][..area];
                     let from = &columns[c * width + tile..];
-                    self.add_inputs(from, channels * width, run.clone(), out, planes);
+                    self.add_inputs(from, stride, run.clone(), out, planes);
                 }
             }
         }
@@ -170,13 +182,14 @@ impl Tiled {
     ) {
         let Self { channels, outputs, .. } = *self;
         let Scratch { columns, products, weights: transformed, planes, rows, .. } = scratch;
-        transformed.resize(ELEMENTS * outputs * channels, 0.0);
+        transformed.resize(ELEMENTS * apart(outputs * channels), 0.0);
         let mut add = Write::Overwrite;
         for part in self.parts(records) {
             let width = part.len() * self.tiles[1];
             self.transform_inputs(input, &part, columns, planes);
             self.transform_gradients(gradient, &part, products, rows);
-            for (k, out) in transformed.chunks_exact_mut(outputs * channels).enumerate() {
+            for (k, out) in transformed.chunks_exact_mut(apart(outputs * channels)).enumerate() {
+                let out = &mut out[..outputs * channels];
                 let products = Self::element(products, k, outputs, width);
                 let columns = Self::element(columns, k, channels, width).transposed();
                 kernels::matmul(products, columns, out, add);
@@ -198,7 +211,8 @@ impl Tiled {
     ) {
         let (channels, area) = (self.channels, self.plane.area());
         let width = part.len() * self.tiles[1];
-        out.resize(ELEMENTS * channels * width, 0.0);
+        let stride = apart(channels * width);
+        out.resize(ELEMENTS * stride, 0.0);
         let across = self.tiles[1];
         for (tile, record, run) in self.runs(part) {
             let down = run.len();
@@ -211,7 +225,6 @@ impl Tiled {
                 #[inline(always)]
                 move || {
                     let (out, planes) = (out, planes);
-                    let stride = channels * width;
                     for (c, input) in input.chunks_exact(area).enumerate() {
                         self.split_columns(input, run, planes);
                         for ty in 0..down {
@@ -258,9 +271,9 @@ impl Tiled {
     ) {
         let (outputs, places) = (self.outputs, self.plane.places());
         let width = part.len() * self.tiles[1];
-        out.resize(ELEMENTS * outputs * width, 0.0);
+        let stride = apart(outputs * width);
+        out.resize(ELEMENTS * stride, 0.0);
         let (across, [height, columns]) = (self.tiles[1], self.plane.output);
-        let stride = outputs * width;
         rows.clear();
         rows.resize(4 * across, 0.0);
         for (tile, record, run) in self.runs(part) {
@@ -591,7 +604,8 @@ type Numbers = [f32; SIDE_BY_SIDE];
 
 /// `G g G^T` of every kernel: `[16, kernels]`.
 fn transform_weights(weights: &[f32], kernels: usize, out: &mut Vec<f32>) {
-    out.resize(ELEMENTS * kernels, 0.0);
+    let stride = apart(kernels);
+    out.resize(ELEMENTS * stride, 0.0);
     let out = &mut out[..];
     Arch::new().dispatch(
         #[inline(always)]
@@ -614,7 +628,7 @@ fn transform_weights(weights: &[f32], kernels: usize, out: &mut Vec<f32>) {
                     let mut column = [[0.0; SIDE_BY_SIDE]; 4];
                     spread([a, b, c], &mut column);
                     for (q, numbers) in column.iter().enumerate() {
-                        let at = (4 * q + k) * kernels + block * SIDE_BY_SIDE;
+                        let at = (4 * q + k) * stride + block * SIDE_BY_SIDE;
                         let out = &mut out[at..at + kernel.len()];
                         match out.first_chunk_mut() {
                             Some(out) => *out = *numbers,
@@ -649,7 +663,7 @@ fn write_weights(transformed: &[f32], kernels: usize, out: &mut [f32], write: Wr
                 let at = block * SIDE_BY_SIDE;
                 let mut p = [[0.0; SIDE_BY_SIDE]; ELEMENTS];
                 for (element, p) in p.iter_mut().enumerate() {
-                    let from = &transformed[element * kernels + at..(element + 1) * kernels];
+                    let from = &transformed[element * apart(kernels) + at..][..kernels - at];
                     match from.first_chunk() {
                         Some(from) => *p = *from,
                         None => p[..from.len()].copy_from_slice(from),

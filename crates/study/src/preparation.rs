@@ -189,7 +189,7 @@ mod tests {
         };
         assert_eq!(
             new(Preparation::default(), Some([3, 2, 2]), 12, &[1, 2, 2]),
-            "it takes records of shape [1, 2, 2], the data have 12 numbers"
+            "it takes records of shape [1, 2, 2], the data have images of shape [3, 2, 2]"
         );
         assert_eq!(
             new(Preparation::default(), None, 5, &[4]),

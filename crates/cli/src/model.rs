@@ -15,6 +15,8 @@ pub(crate) enum Model {
     Inspect(Inspect),
     /// Run a network on the data of a study file
     Run(Run),
+    /// Fold batch normalizations into the layers before them, or put ones that can be trained with DP in their place
+    Fold(Fold),
     /// Write a network as an ONNX model, or as a checkpoint
     Export(Export),
 }
@@ -66,15 +68,17 @@ pub(crate) struct Export {
     /// File to write: an ONNX model if it ends in .onnx, else a checkpoint
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Fold batch normalizations into the layers before them
-    #[arg(long, conflicts_with = "group_normalization")]
-    fold: bool,
-    /// Put group normalizations of so many groups in the place of batch normalizations; they are to be trained
-    #[arg(long, value_name = "GROUPS")]
-    group_normalization: Option<usize>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+#[derive(Debug, clap::Args)]
+pub(crate) struct Fold {
+    #[command(flatten)]
+    to: Export,
+    /// Put group normalizations of so many groups in the place of batch normalizations; they are to be trained
+    #[arg(long, value_name = "GROUPS")]
+    group_normalization: Option<usize>,
 }
 
 impl Source {
@@ -116,25 +120,28 @@ impl Model {
                     print(&text)?;
                 }
             }
-            Self::Export(e) => {
-                distinct(Some(&e.out), &[&e.source.model])?;
-                let network = models::load(&e.source.model, &e.source.part())?;
-                let had_batch_normalization = network.has_batch_normalization();
-                let change = match e.group_normalization {
-                    Some(groups) => Change::Groups(groups),
-                    None if e.fold => Change::Fold,
-                    None => Change::None,
-                };
-                let as_onnx = e.out.extension().is_some_and(|x| x.eq_ignore_ascii_case("onnx"));
-                let (network, bytes) = models::export(&e.source.model, &network, change, as_onnx)?;
-                write(&e.out, |out| out.write_all(&bytes))?;
-                if change != Change::None && !had_batch_normalization {
-                    say("note: the network has no batch normalization; it is as it was");
-                }
-                show(&models::facts(&network), e.json)?;
+            Self::Fold(fold) => {
+                let change = fold.group_normalization.map_or(Change::Fold, Change::Groups);
+                fold.to.write(change)?;
             }
+            Self::Export(export) => export.write(Change::None)?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Export {
+    fn write(&self, change: Change) -> Result<(), Failure> {
+        distinct(Some(&self.out), &[&self.source.model])?;
+        let network = models::load(&self.source.model, &self.source.part())?;
+        let normalized = network.has_batch_normalization();
+        let as_onnx = self.out.extension().is_some_and(|x| x.eq_ignore_ascii_case("onnx"));
+        let (network, bytes) = models::export(&self.source.model, &network, change, as_onnx)?;
+        write(&self.out, |out| out.write_all(&bytes))?;
+        if change != Change::None && !normalized {
+            say("note: the network has no batch normalization; it is as it was");
+        }
+        show(&models::facts(&network), self.json)
     }
 }
 

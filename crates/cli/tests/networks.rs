@@ -76,7 +76,7 @@ fn batch_normalization_is_told_and_can_be_replaced() {
     assert!(stdout.contains("note: 1 batch normalizations"), "{stdout}");
     assert!(stdout.contains("DP training      not as it is"), "{stdout}");
     let facts =
-        json(folder.path(), "model export normalized.onnx --group-normalization 2 --out n.onnx");
+        json(folder.path(), "model fold normalized.onnx --group-normalization 2 --out n.onnx");
     assert_eq!(
         (&facts["trainable"], &facts["layers"][0]["kind"]),
         (&true.into(), &"normalization".into())
@@ -112,7 +112,7 @@ fn what_does_not_fit_is_refused_with_what_was_needed() {
         ("model run gemm.onnx images.toml --out gemm.onnx", "it would be overwritten"),
         ("model run gemm.onnx images.toml --out ./images.toml", "it would be overwritten"),
         ("model run gemm.onnx images.toml --out images", "it would be overwritten"),
-        ("model export gemm.onnx --fold --out gemm.onnx", "it would be overwritten"),
+        ("model fold gemm.onnx --out gemm.onnx", "it would be overwritten"),
         ("model inspect gemm.onnx --output z", "it has no value \"z\""),
     ] {
         let (code, _, stderr) = dosimeter(folder.path(), command);

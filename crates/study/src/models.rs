@@ -170,7 +170,7 @@ fn training(graph: &Graph) -> (bool, Vec<String>) {
     if normalizations > 0 {
         remarks.push(format!(
             "{normalizations} batch normalizations: a record's gradient would depend on the others of its batch; fold them \
-             (`model export --fold`) or replace them (`--group-normalization`)"
+             (`model fold`) or replace them (`model fold --group-normalization`)"
         ));
     }
     if graph.parameters().is_empty() {

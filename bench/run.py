@@ -214,15 +214,22 @@ def spread(rows):
     return f"{fixed(statistics.median(mine_row(r) for r in rows))}, {fixed(min(r.get('cpu_min_ms', r['min_ms']) for r in rows))}"
 
 
+CHANGES = {
+    "cnn-max": "maximum pooling", "cnn-stride": "steps of 2 for pooling", "cnn-groups": "four groups behind the first",
+    "cnn-norm": "group normalization behind each", "cnn-5x5": "5 x 5 windows",
+}
+CONVOLUTION_CASES = ["cnn", "vgg16", "mobilenet", *CHANGES]
+
+
 def convolution(python):
     """One optimizer step of convolutional networks, one thread."""
     program = example("train", "bench_step")
     found = {}  # (case, who) -> {variant: [row per turn]}
     for turn in range(A.rounds):
-        for case in ("cnn", "vgg16", "mobilenet"):
+        for case in CONVOLUTION_CASES:
             names = "forward,plain-adam,dp-adam,clipped sum"
             sides = [("ours", [program, "--case", case, "--variants", names, "--seconds", A.seconds])]
-            if not A.only_ours:
+            if not A.only_ours and case not in CHANGES:
                 sides.append(("peer", [python, ROOT / "bench/step/peer_cnn.py", "--case", case, "--seconds", A.seconds]))
             for side, command in sides:
                 for row in execute(command, "convolution", side, turn)[0]:
@@ -245,6 +252,15 @@ def convolution(python):
     table("One step of a convolutional network, one thread (CPU milliseconds: median of the medians, lowest single step)",
           ["case", "ours", "ms", "first peer", "ms", "ratio", "second peer", "ms", "ratio"], rows,
           "cnn: 32 x 32 x 3, batch 64; vgg16: 32 x 32 x 3, batch 16; mobilenet with group normalization: 128 x 128 x 3, batch 4.")
+    rows = []
+    for case, what in {"cnn": "3 x 3 windows, average pooling", **CHANGES}.items():
+        cells = [what]
+        for variant in ("plain-adam", "dp-adam"):
+            mine, base = found[case, "ours"][variant], found["cnn", "ours"][variant]
+            cells += [spread(mine), ratio([mine_row(r) for r in base], [mine_row(r) for r in mine])]
+        rows.append(cells)
+    table("What other layers cost: the same step with one thing changed (CPU milliseconds, and over the first row)",
+          ["six convolutions", "plain-adam, ms", "ratio", "dp-adam, ms", "ratio"], rows)
 
 
 def inference(python):

@@ -5,13 +5,14 @@
 //! generator and float sampler; `dp-adam chacha` with ChaCha20 and float sampler; `dp-adam exact` with ChaCha20 and the
 //! exact sampler; `clipped sum`, `noise fast` and `products` (the matrix products of a dense step) are parts of a step. The last line is the matrix product's peak.
 //!
-//! `bench_step [--case small|large|cnn|vgg16|mobilenet|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S]`
+//! `bench_step [--case small|large|cnn|vgg16|mobilenet|cnn-max|cnn-stride|cnn-groups|cnn-norm|cnn-5x5|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S]`
 #![expect(clippy::print_stdout, reason = "a bench program talks")]
 use cpu_time::ThreadTime;
 use dosimeter_data::Seed;
 use dosimeter_model::kernels::{self, Matrix, Write};
 use dosimeter_model::{
-    Activation, Examples, Graph, Layer, Linear, Loss, Pool, Rows, Targets, Workspace, zoo,
+    Activation, Affine, Convolution, Examples, Graph, Layer, Linear, Loss, Normalization, Pool,
+    Pooling, Reshape, Rows, Targets, Window, Workspace, zoo,
 };
 use dosimeter_privacy::mechanisms::Gaussian;
 use dosimeter_privacy::{
@@ -38,7 +39,7 @@ struct Case {
     /// Share of ones in binary inputs; `None`: dense inputs only.
     density: Option<f64>,
 }
-const CASES: [Case; 5] = [
+const CASES: [Case; 10] = [
     Case {
         name: "small",
         inputs: 600,
@@ -79,7 +80,91 @@ const CASES: [Case; 5] = [
         build: |rng| zoo::mobilenet_v1(&[3, 128, 128], 100, rng),
         density: None,
     },
+    Case {
+        name: "cnn-max",
+        inputs: 3 * 32 * 32,
+        batch: 64,
+        classes: 10,
+        build: |rng| six_convolutions("max", rng),
+        density: None,
+    },
+    Case {
+        name: "cnn-stride",
+        inputs: 3 * 32 * 32,
+        batch: 64,
+        classes: 10,
+        build: |rng| six_convolutions("stride", rng),
+        density: None,
+    },
+    Case {
+        name: "cnn-groups",
+        inputs: 3 * 32 * 32,
+        batch: 64,
+        classes: 10,
+        build: |rng| six_convolutions("groups", rng),
+        density: None,
+    },
+    Case {
+        name: "cnn-norm",
+        inputs: 3 * 32 * 32,
+        batch: 64,
+        classes: 10,
+        build: |rng| six_convolutions("norm", rng),
+        density: None,
+    },
+    Case {
+        name: "cnn-5x5",
+        inputs: 3 * 32 * 32,
+        batch: 64,
+        classes: 10,
+        build: |rng| six_convolutions("5x5", rng),
+        density: None,
+    },
 ];
+
+/// The network of case `cnn` with one thing changed: maximum pooling; steps of 2 in place of pooling; four groups in all
+/// convolutions but the first; group normalization behind each; windows of 5 x 5.
+fn six_convolutions(change: &str, rng: &mut dyn Rng) -> Result<Graph, dosimeter_model::Error> {
+    let mut layers = Vec::new();
+    let mut channels = 3;
+    for outputs in [32, 64, 128] {
+        for second in [false, true] {
+            let same = Window::same(if change == "5x5" { 5 } else { 3 });
+            let stride = if change == "stride" && second { [2; 2] } else { [1; 2] };
+            let groups = if change == "groups" && channels > 3 { 4 } else { 1 };
+            let window = Window { stride, ..same };
+            layers.push(Layer::Convolution(Convolution {
+                channels,
+                outputs,
+                groups,
+                window,
+                bias: true,
+            }));
+            if change == "norm" {
+                layers.push(Layer::Normalization(Normalization {
+                    channels: outputs,
+                    groups: 8,
+                    affine: Affine::Channel,
+                    stabilizer: 1e-5,
+                }));
+            }
+            layers.push(Layer::Activation(Activation::Tanh));
+            channels = outputs;
+        }
+        if change != "stride" {
+            let pool = if change == "max" { Pool::Max } else { Pool::Average };
+            layers.push(Layer::Pooling(Pooling { pool, window: Window::tiles(2) }));
+        }
+    }
+    let width = 128 * 4 * 4;
+    layers.push(Layer::Reshape(Reshape { shape: vec![width] }));
+    layers.push(Layer::Linear(Linear { inputs: width, outputs: 128 }));
+    layers.push(Layer::Activation(Activation::Tanh));
+    layers.push(Layer::Linear(Linear { inputs: 128, outputs: 10 }));
+    let mut graph = Graph::chain(&[3, 32, 32], layers)?;
+    zoo::initialise(&mut graph, rng);
+    Ok(graph)
+}
 
 /// What is timed.
 const VARIANTS: [&str; 8] = [

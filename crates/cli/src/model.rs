@@ -134,7 +134,7 @@ impl Export {
     fn write(&self, change: Change) -> Result<(), Failure> {
         distinct(Some(&self.out), &[&self.source.model])?;
         let network = models::load(&self.source.model, &self.source.part())?;
-        let normalized = network.has_batch_normalization();
+        let normalized = network.batch_normalizations() > 0;
         let as_onnx = self.out.extension().is_some_and(|x| x.eq_ignore_ascii_case("onnx"));
         let (network, bytes) = models::export(&self.source.model, &network, change, as_onnx)?;
         write(&self.out, |out| out.write_all(&bytes))?;

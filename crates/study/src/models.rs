@@ -25,11 +25,14 @@ pub struct Network {
     records: Option<usize>,
 }
 impl Network {
-    /// Whether one of its layers is a batch normalization.
+    /// How many of its layers are batch normalizations.
     #[must_use]
-    pub fn has_batch_normalization(&self) -> bool {
-        self.graph.nodes().iter().any(|node| matches!(node.layer, Layer::BatchNormalization(_)))
+    pub fn batch_normalizations(&self) -> usize {
+        batch_normalizations(&self.graph)
     }
+}
+fn batch_normalizations(graph: &Graph) -> usize {
+    graph.nodes().iter().filter(|n| matches!(n.layer, Layer::BatchNormalization(_))).count()
 }
 /// Which part of a file is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -165,8 +168,7 @@ pub fn facts(network: &Network) -> Facts {
 
 fn training(graph: &Graph) -> (bool, Vec<String>) {
     let mut remarks = Vec::new();
-    let normalizations =
-        graph.nodes().iter().filter(|n| matches!(n.layer, Layer::BatchNormalization(_))).count();
+    let normalizations = batch_normalizations(graph);
     if normalizations > 0 {
         remarks.push(format!(
             "{normalizations} batch normalizations: a record's gradient would depend on the others of its batch; fold them \

@@ -109,17 +109,22 @@ impl Session {
         if read_report(root).is_ok_and(|report| report.provenance.study_digest == digest) {
             return Ok(());
         }
-        for name in REPORT_FILES {
-            let path = root.join(name);
-            match std::fs::remove_file(&path) {
-                Err(source) if source.kind() != ErrorKind::NotFound => {
-                    return Err(Error::Disk { path, source });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        remove_report(root, &REPORT_FILES)
     }
+}
+
+/// Removes what of a report lies in a run directory.
+pub(crate) fn remove_report(root: &Path, files: &[&str]) -> Result<(), Error> {
+    for name in files {
+        let path = root.join(name);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != ErrorKind::NotFound => {
+                return Err(Error::Disk { path, source });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// A study that was edited keeps its name; one of another name would lose the report that is there.

@@ -39,6 +39,10 @@ struct Case {
     /// Share of ones in binary inputs; `None`: dense inputs only.
     density: Option<f64>,
 }
+/// A network of six convolutions on images of 32 x 32 x 3.
+const fn six_of(name: &'static str, build: Build) -> Case {
+    Case { name, inputs: 3 * 32 * 32, batch: 64, classes: 10, build, density: None }
+}
 const CASES: [Case; 10] = [
     Case {
         name: "small",
@@ -56,14 +60,7 @@ const CASES: [Case; 10] = [
         build: |rng| zoo::mlp(6169, &[512, 128], 100, Activation::Relu, rng),
         density: Some(0.1),
     },
-    Case {
-        name: "cnn",
-        inputs: 3 * 32 * 32,
-        batch: 64,
-        classes: 10,
-        build: |rng| zoo::cnn(&[3, 32, 32], 10, Activation::Tanh, Pool::Average, rng),
-        density: None,
-    },
+    six_of("cnn", |rng| zoo::cnn(&[3, 32, 32], 10, Activation::Tanh, Pool::Average, rng)),
     Case {
         name: "vgg16",
         inputs: 3 * 32 * 32,
@@ -80,49 +77,14 @@ const CASES: [Case; 10] = [
         build: |rng| zoo::mobilenet_v1(&[3, 128, 128], 100, rng),
         density: None,
     },
-    Case {
-        name: "cnn-max",
-        inputs: 3 * 32 * 32,
-        batch: 64,
-        classes: 10,
-        build: |rng| six_convolutions("max", rng),
-        density: None,
-    },
-    Case {
-        name: "cnn-stride",
-        inputs: 3 * 32 * 32,
-        batch: 64,
-        classes: 10,
-        build: |rng| six_convolutions("stride", rng),
-        density: None,
-    },
-    Case {
-        name: "cnn-groups",
-        inputs: 3 * 32 * 32,
-        batch: 64,
-        classes: 10,
-        build: |rng| six_convolutions("groups", rng),
-        density: None,
-    },
-    Case {
-        name: "cnn-norm",
-        inputs: 3 * 32 * 32,
-        batch: 64,
-        classes: 10,
-        build: |rng| six_convolutions("norm", rng),
-        density: None,
-    },
-    Case {
-        name: "cnn-5x5",
-        inputs: 3 * 32 * 32,
-        batch: 64,
-        classes: 10,
-        build: |rng| six_convolutions("5x5", rng),
-        density: None,
-    },
+    six_of("cnn-max", |rng| zoo::cnn(&[3, 32, 32], 10, Activation::Tanh, Pool::Max, rng)),
+    six_of("cnn-stride", |rng| six_convolutions("stride", rng)),
+    six_of("cnn-groups", |rng| six_convolutions("groups", rng)),
+    six_of("cnn-norm", |rng| six_convolutions("norm", rng)),
+    six_of("cnn-5x5", |rng| six_convolutions("5x5", rng)),
 ];
 
-/// The network of case `cnn` with one thing changed: maximum pooling; steps of 2 in place of pooling; four groups in all
+/// The network of case `cnn` with one thing changed: steps of 2 in place of pooling; four groups in all
 /// convolutions but the first; group normalization behind each; windows of 5 x 5.
 fn six_convolutions(change: &str, rng: &mut dyn Rng) -> Result<Graph, dosimeter_model::Error> {
     let mut layers = Vec::new();
@@ -152,8 +114,8 @@ fn six_convolutions(change: &str, rng: &mut dyn Rng) -> Result<Graph, dosimeter_
             channels = outputs;
         }
         if change != "stride" {
-            let pool = if change == "max" { Pool::Max } else { Pool::Average };
-            layers.push(Layer::Pooling(Pooling { pool, window: Window::tiles(2) }));
+            let window = Window::tiles(2);
+            layers.push(Layer::Pooling(Pooling { pool: Pool::Average, window }));
         }
     }
     let width = 128 * 4 * 4;

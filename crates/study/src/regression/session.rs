@@ -7,7 +7,7 @@ use super::report::{RegressionReport, claim_of};
 use super::simulation::Patients;
 use crate::report::regression_page;
 use crate::run::Speed;
-use crate::session::refuse_other_study;
+use crate::session::{refuse_other_study, remove_report};
 use crate::source::Problem;
 use crate::store::Found;
 use crate::{Error, Store, TaskId};
@@ -16,7 +16,6 @@ use dosimeter_data::{RegressionSpec, RegressionTable};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
@@ -177,16 +176,7 @@ impl RegressionSession {
                 return Err(Error::OtherSettings { path, name, differing });
             }
         }
-        for name in REPORT_FILES {
-            let path = root.join(name);
-            match std::fs::remove_file(&path) {
-                Err(source) if source.kind() != ErrorKind::NotFound => {
-                    return Err(Error::Disk { path, source });
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        remove_report(root, &REPORT_FILES)
     }
     /// Does what is missing and writes `report.json`, `report.html` and `cells.csv`.
     ///

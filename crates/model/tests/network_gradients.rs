@@ -2,7 +2,8 @@
 //!
 //! Within 1e-4 relative are losses, norms of layers and of records, sampled entries (of their layer's norm), and products of the
 //! whole gradient with signs, which tell the norm of the difference; products of single layers are within 1e-3, because a
-//! rectifier that switches in another place moves the first layers of a large network.
+//! rectifier that switches in another place moves the first layers of a large network. Where that moves PyTorch's own single
+//! precision by more (VGG-16 on 224 x 224: 9e-3), gradients are within twice as much.
 #![expect(clippy::panic, clippy::print_stdout, reason = "tests")]
 use dosimeter_model::kernels::Write;
 use dosimeter_model::{
@@ -24,6 +25,8 @@ struct Case {
     /// Of biases, whose signs are drawn.
     level: f32,
     parameters: usize,
+    /// How far PyTorch's single precision is off in products of layers.
+    single: f64,
     losses: Vec<f32>,
     norms: Vec<f64>,
     layers: Vec<OfLayer>,
@@ -115,10 +118,13 @@ fn gradients_of_the_zoo_are_those_of_pytorch() {
                 }
             }
             .unwrap();
-            let mut worst = 0.0_f64;
             for (got, right) in workspace.losses().iter().zip(&case.losses) {
-                worst = worst.max(f64::from((got - right).abs() / right.abs()));
+                let off = f64::from((got - right).abs() / right.abs());
+                assert!(off < golden.tolerance, "{}: losses {off}", case.network);
             }
+            let tolerance = golden.tolerance.max(2.0 * case.single);
+            let of_layers = tolerance.max(10.0 * golden.tolerance);
+            let (mut worst, mut worst_of_layers) = (0.0_f64, 0.0_f64);
             for (got, right) in workspace.gradient_norms().iter().zip(&case.norms) {
                 worst = worst.max((got - right).abs() / right);
             }
@@ -147,15 +153,19 @@ fn gradients_of_the_zoo_are_those_of_pytorch() {
                 {
                     *off += got - right_product;
                     let of_layer = (got - right_product).abs() / right.norm;
-                    assert!(of_layer < 10.0 * golden.tolerance, "{}: {of_layer}", case.network);
+                    worst_of_layers = worst_of_layers.max(of_layer);
                 }
             }
             for off in off_products {
                 worst = worst.max(off.abs() / f64::sqrt(squared));
             }
-            println!("{} {clipping_norm:?}: {worst:.1e}", case.network);
-            if worst > golden.tolerance {
-                wrong.push(format!("{} {clipping_norm:?}: {worst:.1e}", case.network));
+            let found = format!(
+                "{} {clipping_norm:?}: {worst:.1e}, of layers {worst_of_layers:.1e}",
+                case.network
+            );
+            println!("{found}");
+            if worst > tolerance || worst_of_layers > of_layers {
+                wrong.push(found);
             }
         }
     }

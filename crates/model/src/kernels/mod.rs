@@ -7,6 +7,7 @@
 //! product may differ between instruction sets in the last bits.
 mod elementwise;
 mod finish;
+mod gram;
 mod neighbour_sum;
 mod product;
 mod reduction;
@@ -19,6 +20,7 @@ pub use elementwise::{
 pub(crate) use elementwise::{exp_of, sigmoid_of};
 pub(crate) use finish::{Finish, finish_row};
 pub use finish::{Limits, clip, clip_gradient};
+pub(crate) use gram::Gram;
 pub use neighbour_sum::{NeighbourLists, sum_neighbours};
 pub use product::{LONGEST_SUM, Matrix, Write, matmul};
 pub(crate) use product::{equal_tiles, matmul_finished};

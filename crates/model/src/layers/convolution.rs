@@ -1,5 +1,6 @@
 //! Convolution over one or two dimensions.
 use super::depthwise::Depthwise;
+use super::gram_norm::Parts;
 use super::window::{Plane, Window};
 use super::winograd::Tiled;
 use super::{Kept, Misfit, Operation, Read, Scratch, only};
@@ -29,19 +30,9 @@ pub struct Convolution {
 /// Output numbers of one channel that a matrix product forms together: several records, if each has few.
 const COLUMNS: usize = 512;
 
-/// Gradients of single records are formed where a Gram matrix of the outputs (`outputs^2 (inputs + channels)`
-/// multiplications) would cost more than this for every number of such a gradient written and read again.
+/// Gradients of single records are formed where Gram matrices would take more multiplications than this for every number of
+/// such a gradient written and read again.
 const GRAM_PER_NUMBER: usize = 16;
-
-/// A record whose gradients cancel over the places to less than one in so many is formed. Its norm by Gram matrices would be
-/// right, but the sum of scaled gradients would not keep to it: rounding the output gradients to 24 bits moves the sum by
-/// up to `2^-24 sum_p |g_p| |u_p|`, and with the rounding of the coefficient that must stay below
-/// [`CLIPPING_SLACK`](crate::passes) = 2^-20.
-const CANCELLATION: f64 = 12.0;
-
-/// Squared norm of inputs beyond which a gradient is formed: output gradients that vanish when scaled (below 1.2e-38) would
-/// otherwise count.
-const LARGE_INPUTS: f64 = 1e20;
 
 /// One group of a convolution on one shape: `[outputs, taps] x [taps, places]`.
 #[derive(Debug, Clone, Copy)]
@@ -89,12 +80,10 @@ impl Convolution {
         (self.groups == self.channels && self.outputs == self.channels && self.channels > 1)
             .then(|| Depthwise::new(self.window, sizes.plane))
     }
-    /// The faster way for 3 x 3 windows in steps of 1, where it is one.
+    /// The faster way for small windows in steps of 1, where it is one.
     fn tiled(&self, sizes: &Sizes, records: usize) -> Option<Tiled> {
-        let Window { kernel, stride, dilation, before, .. } = self.window;
-        let usual = kernel == [3; 2] && stride == [1; 2] && dilation == [1; 2] && self.groups == 1;
-        let tiled = || Tiled::new(sizes.plane, before, self.channels, self.outputs, records);
-        if usual { tiled() } else { None }
+        let Sizes { plane, channels, outputs, .. } = *sizes;
+        Tiled::new(&self.window, plane, [channels, outputs, self.groups], records)
     }
     /// What each output number is a weighted sum of, `[taps, records * places]`: written to `out`, or the input itself
     /// where it already lies so.
@@ -170,9 +159,7 @@ impl Convolution {
             }
         }
     }
-    /// `sum_pq (u_p . u_q + 1) (g_p . g_q)` over the places of one record, the 1 for biases. In double precision, so wrong by
-    /// at most 1e-16 (taps + outputs) of `(sum_p |u_p| |g_p|)^2`; `None` if that or the sum over records could be felt
-    /// (see [`CANCELLATION`]).
+    /// The squared norm of one record's gradient by Gram matrices, if they are exact enough.
     fn squared_norm_by_grams(
         &self,
         sizes: &Sizes,
@@ -181,29 +168,28 @@ impl Convolution {
         record: usize,
         scratch: &mut Scratch,
     ) -> Option<f64> {
-        let Sizes { outputs, taps, places, .. } = *sizes;
+        let Sizes { plane, channels, places, .. } = *sizes;
         let one = f64::from(u8::from(self.bias));
-        let Scratch { columns, products, planes, rows, .. } = scratch;
-        let (mut squared, mut lengths, mut input_norm) = (0.0, 0.0, 0.0);
+        let Scratch { columns, products, grams, .. } = scratch;
+        let mut parts = Parts::default();
         for group in 0..self.groups {
             let part = record..record + 1;
-            let inputs = self.columns(sizes, read.inputs[0], group, part.clone(), columns);
-            transpose(inputs, places, planes);
-            transpose(self.rows(sizes, gradient, group, part, products), places, rows);
-            for (p, (u, g)) in planes.chunks_exact(taps).zip(rows.chunks_exact(outputs)).enumerate()
-            {
-                let of_inputs = kernels::squared_norm(u);
-                let of_place = (of_inputs + one) * kernels::squared_norm(g);
-                input_norm += of_inputs;
-                lengths += of_place.sqrt();
-                squared += of_place;
-                let others = planes.chunks_exact(taps).zip(rows.chunks_exact(outputs)).skip(p + 1);
-                for (other_u, other_g) in others {
-                    squared += 2.0 * (kernels::dot(u, other_u) + one) * kernels::dot(g, other_g);
-                }
+            let rows = self.rows(sizes, gradient, group, part.clone(), products);
+            grams.gradients.form(rows, places);
+            if sizes.gram_of_planes() {
+                let first = (record * self.channels + group * channels) * plane.area();
+                let planes = &read.inputs[0][first..first + channels * plane.area()];
+                grams.inputs.form(planes, plane.area());
+                parts.add(self.window, plane, one, grams);
+            } else {
+                grams
+                    .inputs
+                    .form(self.columns(sizes, read.inputs[0], group, part, columns), places);
+                let places = Plane { input: plane.output, output: plane.output };
+                parts.add(Window::same(1), places, one, grams);
             }
         }
-        (lengths <= CANCELLATION * squared.sqrt() && input_norm < LARGE_INPUTS).then_some(squared)
+        parts.squared_norm()
     }
     /// The gradient of the parameters, summed over some records; at least one.
     fn write_gradient(
@@ -301,14 +287,21 @@ impl Convolution {
     }
 }
 
-/// `[rows, columns]` to `[columns, rows]`.
-fn transpose(numbers: &[f32], columns: usize, out: &mut Vec<f32>) {
-    let rows = numbers.len() / columns;
-    out.resize(numbers.len(), 0.0);
-    for (column, out) in out.chunks_exact_mut(rows).enumerate() {
-        for (o, x) in out.iter_mut().zip(numbers[column..].iter().step_by(columns)) {
-            *o = *x;
-        }
+impl Sizes {
+    /// Multiplications by which Gram matrices of one record are formed and multiplied: of the input planes, or else of what
+    /// the places read.
+    fn gram_costs(&self) -> [usize; 2] {
+        let Self { plane, channels, outputs, taps, places, .. } = *self;
+        let square = |n: usize| n.saturating_mul(n);
+        let of_gradients = square(places).saturating_mul(outputs);
+        let of_planes = square(plane.area()).saturating_mul(channels);
+        let of_places = square(places).saturating_mul(taps);
+        [of_planes.saturating_add(square(places).saturating_mul(taps / channels)), of_places]
+            .map(|cost| cost.saturating_add(of_gradients))
+    }
+    fn gram_of_planes(&self) -> bool {
+        let [of_planes, of_places] = self.gram_costs();
+        of_planes < of_places
     }
 }
 
@@ -342,17 +335,17 @@ impl Operation for Convolution {
     ) {
         let sizes = self.sizes(read.shapes[0]);
         let Sizes { plane, channels, taps, places, .. } = sizes;
+        if let Some(tiled) = self.tiled(&sizes, read.records) {
+            let weights = &read.parameters[..self.weight_count()];
+            tiled.input_gradient(weights, gradient, read.records, out, write, scratch);
+            return;
+        }
         if write == Write::Overwrite {
             out.fill(0.0);
         }
         if let Some(depthwise) = self.depthwise(&sizes) {
             let weights = &read.parameters[..self.weight_count()];
             depthwise.input_gradient(weights, gradient, out, scratch);
-            return;
-        }
-        if let Some(tiled) = self.tiled(&sizes, read.records) {
-            let weights = &read.parameters[..self.weight_count()];
-            tiled.input_gradient(weights, gradient, read.records, out, scratch);
             return;
         }
         self.for_each_product(&sizes, read.records, |group, part| {
@@ -395,7 +388,8 @@ impl Operation for Convolution {
         self.write_gradient(read, gradient, 0..read.records, out, write, scratch);
     }
     /// The gradient of one record's weights is `G U^T` with `G` `[outputs, places]` and `U` `[taps, places]`: either it
-    /// is formed and kept, or its squared norm is the sum of the products of the Gram matrices `G^T G` and `U^T U`.
+    /// is formed and kept, or its squared norm is the sum of the products of the Gram matrices `G^T G` and `U^T U`. The
+    /// latter, where windows overlap, is summed from the Gram matrix of the input planes, a ninth of the work for 3 x 3 windows.
     ///
     /// # Source
     /// Bu, Mao and Xu, *Scalable and Efficient Training of Large Convolutional Neural Networks with Differential
@@ -409,9 +403,8 @@ impl Operation for Convolution {
         scratch: &mut Scratch,
     ) {
         let sizes = self.sizes(read.shapes[0]);
-        let Sizes { outputs, taps, places, .. } = sizes;
-        let gram = places.saturating_mul(places).saturating_mul(taps + outputs);
-        let form = gram >= GRAM_PER_NUMBER * outputs * taps;
+        let gram = sizes.gram_costs().into_iter().fold(usize::MAX, usize::min);
+        let form = gram >= GRAM_PER_NUMBER.saturating_mul(sizes.outputs * sizes.taps);
         let count = self.weight_count() + if self.bias { self.outputs } else { 0 };
         for (record, norm) in squared_norms.iter_mut().enumerate() {
             let by_grams = if form {

@@ -9,6 +9,7 @@ mod combine;
 mod convolution;
 mod depthwise;
 mod elementwise;
+mod gram_norm;
 mod graph;
 mod linear;
 mod local_response;
@@ -202,6 +203,9 @@ pub(crate) struct Scratch {
     pub(crate) weights: Vec<f32>,
     pub(crate) planes: Vec<f32>,
     pub(crate) rows: Vec<f32>,
+    /// Sixteen channels side by side.
+    pub(crate) block: Vec<[f32; 16]>,
+    pub(crate) grams: gram_norm::Grams,
     pub(crate) graph: graph::Buffers,
 }
 

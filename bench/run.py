@@ -222,41 +222,53 @@ CONVOLUTION_CASES = ["cnn", "vgg16", "mobilenet", *CHANGES]
 
 
 def convolution(python):
-    """One optimizer step of convolutional networks, one thread."""
+    """One optimizer step of convolutional networks, on one thread and on two."""
     program = example("train", "bench_step")
-    found = {}  # (case, who) -> {variant: [row per turn]}
+    found = {}  # (case, threads, who) -> {variant: [row per turn]}
+    cases = [(case, 1) for case in CONVOLUTION_CASES]
+    if os.cpu_count() > 1:
+        cases.insert(1, ("cnn", 2))
+    else:
+        NOTES.append("Steps on two threads are not measured: there is one core")
     for turn in range(A.rounds):
-        for case in CONVOLUTION_CASES:
-            names = "forward,plain-adam,dp-adam,clipped sum"
-            sides = [("ours", [program, "--case", case, "--variants", names, "--seconds", A.seconds])]
+        for case, threads in cases:
+            choice = ["--case", case, "--seconds", A.seconds, "--threads", threads]
+            sides = [("ours", [program, *choice, "--variants", "forward,plain-adam,dp-adam,clipped sum"])]
             if not A.only_ours and case not in CHANGES:
-                sides.append(("peer", [python, ROOT / "bench/step/peer_cnn.py", "--case", case, "--seconds", A.seconds]))
+                sides.append(("peer", [python, ROOT / "bench/step/peer_cnn.py", *choice]))
             for side, command in sides:
                 for row in execute(command, "convolution", side, turn)[0]:
                     if row.get("kind") == "check" and not row["passed"]:
                         NOTES.append(f"{row['peer']} {row['variant']} on {row['case']} disagrees with the per-record loop by "
                                      f"{row['relative_difference']:.1e}: not timed")
                     if row.get("kind") == "step":
+                        if threads > 1:  # CPU times add up or leave out what other threads do
+                            row = {key: value for key, value in row.items() if not key.startswith("cpu_")}
                         who = "ours" if side == "ours" else row["peer"]
-                        found.setdefault((case, who), {}).setdefault(row["variant"], []).append(row)
-    rows = []
-    for case in ("cnn", "vgg16", "mobilenet"):
-        for variant, mine in found.get((case, "ours"), {}).items():
+                        found.setdefault((case, threads, who), {}).setdefault(row["variant"], []).append(row)
+
+    def beside_peers(case, threads):
+        for variant, mine in found.get((case, threads, "ours"), {}).items():
             base, cells = [mine_row(m) for m in mine], [case, variant, spread(mine)]
             for name in {"plain-adam": ["plain"], "dp-adam": ["opacus", "bookkeeping"]}.get(variant, []):
-                theirs = {v: r for v, r in found.get((case, name), {}).items() if len(r) == len(mine)}
+                theirs = {v: r for v, r in found.get((case, threads, name), {}).items() if len(r) == len(mine)}
                 if theirs:
                     best = min(theirs, key=lambda v: statistics.median(mine_row(r) for r in theirs[v]))
                     cells += [f"{name} {best}", spread(theirs[best]), ratio(base, [mine_row(r) for r in theirs[best]])]
-            rows.append(cells + ["-"] * (9 - len(cells)))
-    table("One step of a convolutional network, one thread (CPU milliseconds: median of the medians, lowest single step)",
-          ["case", "ours", "ms", "first peer", "ms", "ratio", "second peer", "ms", "ratio"], rows,
+            yield cells + ["-"] * (9 - len(cells))
+
+    header = ["case", "ours", "ms", "first peer", "ms", "ratio", "second peer", "ms", "ratio"]
+    rows = [row for case in ("cnn", "vgg16", "mobilenet") for row in beside_peers(case, 1)]
+    table("One step of a convolutional network, one thread (CPU milliseconds: median of the medians, lowest single step)", header, rows,
           "cnn: 32 x 32 x 3, batch 64; vgg16: 32 x 32 x 3, batch 16; mobilenet with group normalization: 128 x 128 x 3, batch 4.")
+    rows = [row for row in beside_peers("cnn", 2) if row[1] in ("plain-adam", "dp-adam")]
+    if rows:
+        table("One step on two threads (milliseconds by the clock)", header, rows)
     rows = []
     for case, what in {"cnn": "3 x 3 windows, average pooling", **CHANGES}.items():
         cells = [what]
         for variant in ("plain-adam", "dp-adam"):
-            mine, base = found[case, "ours"][variant], found["cnn", "ours"][variant]
+            mine, base = found[case, 1, "ours"][variant], found["cnn", 1, "ours"][variant]
             cells += [spread(mine), ratio([mine_row(r) for r in base], [mine_row(r) for r in mine])]
         rows.append(cells)
     table("What other layers cost: the same step with one thing changed (CPU milliseconds, and over the first row)",

@@ -1,8 +1,8 @@
 //! The gradient sum of a batch, handed out part by part.
+use crate::block_input::BlockInput;
 use crate::graph::Wiring;
-use crate::kernels::{Write, equal_tiles};
+use crate::kernels::{self, Write, equal_tiles};
 use crate::layers::{Layer, Scratch};
-use crate::passes::BlockInput;
 use crate::{Linear, Rows, Workspace};
 use std::sync::Arc;
 
@@ -80,13 +80,7 @@ impl GradientParts<'_> {
             None => range.len(),
         };
         let out = &mut out[..length];
-        let write = match self.before {
-            None => Write::Overwrite,
-            Some(before) => {
-                out.copy_from_slice(&before[start..start + length]);
-                Write::Accumulate
-            }
-        };
+        let before = self.before.map(|before| &before[start..start + length]);
         let (block, workspace, input) = (&self.block, self.workspace, self.input);
         match rows {
             Some((linear, rows)) => {
@@ -95,6 +89,7 @@ impl GradientParts<'_> {
                     (self.layer, self.row) = (layer + 1, 0);
                 }
                 if !block.is_empty() {
+                    let write = Write::Overwrite;
                     input.linear_gradient(
                         &wiring, layer, linear, block, workspace, rows, out, write,
                     );
@@ -103,10 +98,16 @@ impl GradientParts<'_> {
             None => {
                 self.layer = layer + 1;
                 if !block.is_empty() {
-                    let scratch = &mut Scratch::default();
+                    let (scratch, write) = (&mut Scratch::default(), Write::Overwrite);
                     input.parameter_gradient(&wiring, layer, block, workspace, scratch, out, write);
                 }
             }
+        }
+        match before {
+            Some(before) if block.is_empty() => out.copy_from_slice(before),
+            // Each block's sum is added as a whole.
+            Some(before) => kernels::axpy(out, 1.0, before),
+            None => {}
         }
         length
     }

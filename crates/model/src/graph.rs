@@ -79,6 +79,9 @@ pub const MOST_PARAMETERS: usize = 1 << 29;
 /// Numbers held for a block of records, values and gradients together; more records than fit are not taken at once.
 const BLOCK_NUMBERS: usize = 1 << 24;
 
+/// Most records in a block if a whole [`RECORD_BLOCK`] does not fit: no slower then, and threads have more to share.
+const LARGE_RECORDS: usize = 32;
+
 impl Graph {
     /// A graph without layers: it gives back what it reads. All parameters of layers added are 0.
     ///
@@ -304,8 +307,10 @@ impl Wiring {
             layout.depends.push(upstream || !self.parameters[i].is_empty());
         }
         let numbers = self.width(0) + 2 * layout.widths.iter().sum::<usize>();
-        let most = (BLOCK_NUMBERS / numbers.max(1)).clamp(1, RECORD_BLOCK);
-        layout.block = 1 << most.ilog2();
+        layout.block = match BLOCK_NUMBERS / numbers.max(1) {
+            RECORD_BLOCK.. => RECORD_BLOCK,
+            most => 1 << most.clamp(1, LARGE_RECORDS).ilog2(),
+        };
         self.share_memory(&mut layout);
         layout
     }

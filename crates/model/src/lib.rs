@@ -4,10 +4,12 @@
 //! work on one slice. Two gradients are computed: the plain sum over records, and the sum of per-record gradients
 //! each clipped to a norm, without ever forming a per-record gradient ([`Graph::clipped_gradient_sum`]).
 //! This crate knows no data sets and no privacy.
+mod block_input;
 pub mod checkpoint;
 pub mod error;
 pub mod fold;
 pub mod gradient_parts;
+mod gradient_sums;
 pub mod graph;
 mod graph_rows;
 pub mod kernels;

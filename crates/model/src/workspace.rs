@@ -24,6 +24,12 @@ pub struct Workspace {
     /// Of all records of the last `forward`.
     pub(crate) outputs: Vec<f32>,
     pub(crate) last_layer_inputs: Vec<f32>,
+    /// Threads that share the blocks of a gradient sum; 0 is 1.
+    pub(crate) threads: usize,
+    /// Of the other threads.
+    pub(crate) others: Vec<Self>,
+    /// The gradient sum of a block.
+    pub(crate) sum: Vec<f32>,
 }
 
 /// The graph's input in the form in which it is used.
@@ -42,6 +48,24 @@ impl Workspace {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+    /// Empty; gradient sums are shared by so many threads, as far as a batch has blocks of records to share. Changes no number.
+    #[must_use]
+    pub fn with_threads(threads: std::num::NonZero<usize>) -> Self {
+        Self { threads: threads.get(), ..Self::default() }
+    }
+    /// Before a gradient call.
+    pub(crate) fn forget(&mut self) {
+        self.losses.clear();
+        self.gradient_norms.clear();
+        (self.clipped, self.non_finite) = (0, 0);
+    }
+    /// Adds what another thread saw of the records behind.
+    pub(crate) fn add_facts(&mut self, other: &Self) {
+        self.losses.extend_from_slice(&other.losses);
+        self.gradient_norms.extend_from_slice(&other.gradient_norms);
+        self.clipped += other.clipped;
+        self.non_finite += other.non_finite;
     }
     /// What the last linear layer read in the last `forward`, row-major `[records, hidden]`; empty if it read the
     /// inputs themselves or there is none.

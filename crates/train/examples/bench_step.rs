@@ -1,11 +1,11 @@
-//! One optimizer step on one thread, for `bench/run.py`; prints JSON lines.
+//! One optimizer step, for `bench/run.py`; prints JSON lines. CPU times are those of the calling thread.
 //!
 //! A step is forward, cross-entropy and backward, for the private steps also per-record norms, clipping, the clipped
 //! sum and noise, then Adam; the batch is fixed. Variants: `forward` (no gradient); `plain-adam`; `dp-adam` with the fast
 //! generator and float sampler; `dp-adam chacha` with ChaCha20 and float sampler; `dp-adam exact` with ChaCha20 and the
 //! exact sampler; `clipped sum`, `noise fast` and `products` (the matrix products of a dense step) are parts of a step. The last line is the matrix product's peak.
 //!
-//! `bench_step [--case small|large|cnn|vgg16|mobilenet|cnn-max|cnn-stride|cnn-groups|cnn-norm|cnn-5x5|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S]`
+//! `bench_step [--case small|large|cnn|vgg16|mobilenet|cnn-max|cnn-stride|cnn-groups|cnn-norm|cnn-5x5|all] [--input dense|binary|all] [--variants NAME,..] [--seconds S] [--threads N]`
 #![expect(clippy::print_stdout, reason = "a bench program talks")]
 use cpu_time::ThreadTime;
 use dosimeter_data::Seed;
@@ -23,6 +23,7 @@ use dosimeter_train::Optimizer;
 use dosimeter_train::optimizer::{PlainOptimizer, PrivateOptimizer};
 use rand_core::Rng;
 use std::error::Error;
+use std::num::NonZero;
 use std::time::Instant;
 
 const CLIPPING_NORM: f64 = 1.0;
@@ -148,6 +149,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (case, input) = (option("--case", "all"), option("--input", "all"));
     let seconds: f64 = option("--seconds", "1").parse()?;
+    let threads: NonZero<usize> = option("--threads", "1").parse()?;
     let variants = option("--variants", "");
     for c in CASES.iter().filter(|c| case == "all" || case == c.name) {
         for kind in ["dense", "binary"].iter().filter(|k| input == "all" || input == **k) {
@@ -157,7 +159,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     continue;
                 }
                 if variants.is_empty() || variants.split(',').any(|v| v == variant) {
-                    measure(c, kind, variant, seconds)?;
+                    measure(c, kind, variant, seconds, threads)?;
                 }
             }
         }
@@ -252,7 +254,13 @@ impl Step {
     }
 }
 
-fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), Box<dyn Error>> {
+fn measure(
+    case: &Case,
+    input: &str,
+    variant: &str,
+    seconds: f64,
+    threads: NonZero<usize>,
+) -> Result<(), Box<dyn Error>> {
     let seed = Seed::root(1);
     let mut rng = seed.child("inputs").rng();
     let words_per_row = case.inputs.div_ceil(64);
@@ -284,7 +292,7 @@ fn measure(case: &Case, input: &str, variant: &str, seconds: f64) -> Result<(), 
     };
     let adam = Optimizer::adam(1e-3);
     let mut step = Step {
-        workspace: Workspace::new(),
+        workspace: Workspace::with_threads(threads),
         sum: vec![0.0; graph.parameters().len()],
         part: Vec::new(),
         plain: PlainOptimizer::new(adam, 0.0, &graph),

@@ -20,6 +20,7 @@ use dosimeter_train::{
 };
 use serde_json::json;
 use std::error::Error;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 const DELTA: f64 = 1e-5;
@@ -90,7 +91,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         seed,
         // The same seed gives the same noise: for a model that is given away take `Generator::OperatingSystem` and `Sampler::Exact`.
         noise: NoiseSource { generator: Generator::ReplayableChaCha, sampler: Sampler::Float },
-        speed: Speed::default(),
+        speed: Speed { threads: available_parallelism()?, ..Speed::default() },
     };
     let began = Instant::now();
     let trained = fit(&training, &Line { began })?;

@@ -10,6 +10,7 @@ use dosimeter_privacy::{
     BoundedInParts, Event, Ledger, NoiseRng, NoiseSource, Released, SamplingRate, Unit,
 };
 use rand_core::Rng;
+use std::num::NonZero;
 
 /// One training to be done.
 #[derive(Debug, Clone, Copy)]
@@ -41,10 +42,13 @@ pub struct Training<'a> {
 pub struct Speed {
     /// Records gathered at once; rounded up to whole blocks.
     pub micro_batch: usize,
+    /// Threads that share the blocks of a batch: of use where a batch has several, as those of convolutional networks on images
+    /// have.
+    pub threads: NonZero<usize>,
 }
 impl Default for Speed {
     fn default() -> Self {
-        Self { micro_batch: 1024 }
+        Self { micro_batch: 1024, threads: NonZero::<usize>::MIN }
     }
 }
 
@@ -142,7 +146,7 @@ struct Seen {
 /// [`Arm::NoDp`] shuffles the records anew each epoch, cuts them into batches of `batch_size` and divides by the
 /// actual number, as undefended models are usually trained.
 ///
-/// Single-threaded; the same training gives the same bits, unless noise comes from the operating system.
+/// The same training gives the same bits on any number of threads, unless noise comes from the operating system.
 ///
 /// # Errors
 /// [`Error::Recipe`], [`Error::NoRecords`], [`Error::NoValidation`] or an error naming a record before anything is
@@ -160,7 +164,7 @@ pub fn fit(training: &Training<'_>, watch: &dyn Watch) -> Result<Trained, Error>
         graph,
         average,
         pass: Pass {
-            workspace: Workspace::new(),
+            workspace: Workspace::with_threads(training.speed.threads),
             batch: Batch::default(),
             sum: vec![0.0; parameters],
             seen: Seen::default(),

@@ -11,6 +11,7 @@ use dosimeter_train::{
     Unwatched, Watch, evaluate, fit, plain,
 };
 use rand_core::Rng;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FAST: NoiseSource =
@@ -125,30 +126,35 @@ fn undefended_training_learns_the_blocks_and_private_training_nearly_so() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bits_on_any_thread_and_with_any_micro_batch() {
+fn the_same_seed_gives_the_same_bits_on_any_threads_and_with_any_micro_batch() {
     let dataset = bits(1500, 70, 5, 2);
     let records = ids(0..1500);
     for arm in [Arm::NoDp, Arm::ClipOnly { clipping_norm: 0.5 }, dp(0.5, 1.0)] {
         let recipe = Recipe { batch_size: 600, epochs: 2, ..recipe(arm) };
-        let train = |micro_batch| {
-            let speed = Speed { micro_batch };
+        let train = |micro_batch, threads| {
+            let speed = Speed { micro_batch, threads: NonZero::new(threads).unwrap() };
             let trained =
                 fit(&Training { speed, ..training(&recipe, &dataset, &records, &[]) }, &Unwatched)
                     .unwrap();
-            trained.graph.to_bytes().unwrap()
+            (trained.graph.to_bytes().unwrap(), trained.history)
         };
-        let alone = train(1024);
-        assert_eq!(train(1), alone);
-        assert_eq!(train(300), alone);
+        let alone = train(1024, 1);
+        assert_eq!(train(1, 1), alone);
+        assert_eq!(train(300, 1), alone);
+        // Batches of about 600 are three blocks of records.
+        for threads in [2, 3, 7] {
+            assert_eq!(train(1024, threads), alone);
+            assert_eq!(train(300, threads), alone);
+        }
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..3).map(|_| scope.spawn(|| train(512))).collect();
+            let workers: Vec<_> = (0..3).map(|_| scope.spawn(|| train(512, 1))).collect();
             for worker in workers {
                 assert_eq!(worker.join().unwrap(), alone);
             }
         });
         let seed = Seed::root(2);
         let other = Training { seed, ..training(&recipe, &dataset, &records, &[]) };
-        assert_ne!(fit(&other, &Unwatched).unwrap().graph.to_bytes().unwrap(), alone);
+        assert_ne!(fit(&other, &Unwatched).unwrap().graph.to_bytes().unwrap(), alone.0);
     }
 }
 

@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 /// A limit or claim is violated.
 pub(crate) const VIOLATED: u8 = 3;
+/// A setting of the study has no result, and nothing that has one is violated.
+pub(crate) const INCOMPLETE: u8 = 4;
 const BAD_INPUT: u8 = 2;
 const INTERRUPTED: u8 = 130;
 

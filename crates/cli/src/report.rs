@@ -77,6 +77,7 @@ pub(crate) fn summary(report: &report::Report, run: &Path) -> serde_json::Value 
         })
         .collect();
     json!({
+        "missing": report.missing,
         "study": report.study.name,
         "report_json": run.join("report.json"),
         "report_html": run.join("report.html"),
@@ -119,10 +120,24 @@ pub(crate) fn arms_table(report: &report::Report) -> Result<(), Failure> {
             first = false;
         }
     }
+    for missing in &report.missing {
+        let empty = || "-".to_owned();
+        let mut row = vec![missing.setting.clone()];
+        row.extend(std::iter::repeat_with(empty).take(6));
+        row.push("no result".to_owned());
+        rows.push(row);
+    }
     let header =
         ["arm", "train", "test", "epsilon_upper", "attack", "AUC", "epsilon_lower", "verdict"];
     print_table(&header, &[1, 2, 3, 6], rows)?;
-    print(&report::html::condition_lines(report).join("\n"))
+    let mut lines = report::html::condition_lines(report);
+    lines.extend(
+        report
+            .missing
+            .iter()
+            .map(|m| format!("No result: {}: {}: {}", m.setting, m.task, m.reason)),
+    );
+    print(&lines.join("\n"))
 }
 
 fn estimate(estimate: &report::Estimate) -> String {

@@ -1,5 +1,5 @@
 //! `dosimeter run` and `dosimeter plan`.
-use crate::output::{Failure, VIOLATED, print, print_json, print_table, say};
+use crate::output::{Failure, INCOMPLETE, VIOLATED, print, print_json, print_table, say};
 use crate::progress::{Progress, words};
 use crate::regress::run_regression;
 use crate::report::{arms_table, summary, violated};
@@ -52,7 +52,14 @@ impl Run {
             let setting = check.setting.as_deref().unwrap_or("every arm");
             say(&format!("violated: {setting}: {}: {}", check.statement, check.reason));
         }
-        Ok(if violated.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(VIOLATED) })
+        for missing in &report.missing {
+            say(&format!("no result: {}: {}: {}", missing.setting, missing.task, missing.reason));
+        }
+        Ok(match (violated.is_empty(), report.missing.is_empty()) {
+            (false, _) => ExitCode::from(VIOLATED),
+            (true, false) => ExitCode::from(INCOMPLETE),
+            (true, true) => ExitCode::SUCCESS,
+        })
     }
 }
 

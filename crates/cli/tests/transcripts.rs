@@ -299,3 +299,16 @@ fn images_and_graphs_are_inspected_and_graphs_are_not_randomized_as_tables() {
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("graphs.toml:3: dataset.pat: unknown field `pat`"), "{stderr}");
 }
+
+#[test]
+fn a_setting_that_diverges_is_named_and_has_an_exit_code_of_its_own() {
+    let arm = "[[arms]]\nlearning_rate = 1e38\ncentral = { noise_multipliers = [3.0], clipping_norm = 1.0 }\n[attacks]";
+    let folder = with_file("small.toml", &study_with("[attacks]", arm));
+    let text = dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--quiet"]);
+    assert!(text.starts_with("exit: 4\n"), "{text}");
+    for said in ["no result: central z=3: train, central z=3, repeat 0:", "smaller learning rate"] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    let again = dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--json"]);
+    assert!(again.contains("\"setting\": \"central z=3\""), "{again}");
+}

@@ -1,4 +1,6 @@
 //! What can go wrong with a study.
+use crate::diverged::Diverged;
+use crate::report::Missing;
 use crate::source::Problem;
 use std::path::PathBuf;
 
@@ -164,6 +166,15 @@ pub enum Error {
     /// A setting given by a caller that makes no sense.
     #[error("{0}")]
     Setting(String),
+    /// A training ran away, so that its setting has no result. The other settings go on.
+    #[error("{}: {}", .0.task, .0.reason)]
+    Lost(Box<Missing>),
+    /// Every setting lost a training: there is no result.
+    #[error("no setting has a result\n{}", missing.iter().map(|m| format!("{}: {}", m.task, m.reason)).collect::<Vec<_>>().join("\n"))]
+    NothingLeft {
+        /// Why, for each.
+        missing: Vec<Missing>,
+    },
     /// Asked to stop. Finished tasks are kept.
     #[error("stopped on request; what is finished is kept")]
     Stopped,
@@ -172,8 +183,8 @@ pub enum Error {
 impl Error {
     /// Whether a training ran away, which a smaller learning rate may prevent.
     #[must_use]
-    pub const fn is_divergence(&self) -> bool {
-        matches!(self, Self::Train { source: dosimeter_train::Error::Diverged { .. }, .. })
+    pub fn is_divergence(&self) -> bool {
+        matches!(self, Self::Lost(_) | Self::NothingLeft { .. }) || Diverged::of(self).is_some()
     }
 }
 

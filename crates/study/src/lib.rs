@@ -4,6 +4,7 @@
 //! missing of them in a run directory and writes the report there.
 pub mod account;
 mod assemble;
+mod diverged;
 pub mod error;
 pub mod file;
 mod frozen_core;

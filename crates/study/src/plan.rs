@@ -101,6 +101,10 @@ pub struct Group {
     pub judge: Task,
 }
 impl Group {
+    /// The tasks that train or show what training gave: those that can run away.
+    pub(crate) fn trainings(&self) -> impl Iterator<Item = &Task> {
+        [&self.train, &self.query].into_iter().chain(&self.shadows)
+    }
     /// Every task, in the order in which they can be done.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.features

@@ -7,6 +7,7 @@
 pub mod compare;
 mod contents;
 pub mod csv;
+mod difference;
 mod figure;
 mod figures;
 mod finite;

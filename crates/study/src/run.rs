@@ -3,6 +3,7 @@
 //! Each training is one thread's work; parallelism is across trainings and attacks. The queue is in the order of the
 //! plan, so at most a few groups (an arm in a repeat) are in the making, and what a group holds in memory goes when its
 //! last training is done and judged. Everything else is on disk.
+use crate::diverged::Diverged;
 use crate::frozen_core::Features;
 use crate::packed::{self, pack, unpack};
 use crate::plan::{Group, Law, Plan, Stage, Task};
@@ -191,6 +192,8 @@ struct Run<'a> {
     watch: &'a dyn Watch,
     records: Vec<Records>,
     progress: Vec<InProgress>,
+    /// For each arm the first of its trainings that ran away, as its place in the plan; `usize::MAX` if none did.
+    lost: Vec<AtomicUsize>,
     stages: Mutex<BTreeMap<&'static str, report::Stage>>,
 }
 
@@ -227,6 +230,7 @@ pub fn run(
         watch,
         records,
         progress,
+        lost: study.arms.iter().map(|_| AtomicUsize::new(usize::MAX)).collect(),
         stages: Mutex::new(BTreeMap::new()),
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(speed.threads.unwrap_or(0)).build()?;
@@ -238,7 +242,8 @@ pub fn run(
             std::iter::once((g, None)).chain(group.shadows.iter().map(move |s| (g, Some(s))))
         });
         // A bridge hands out units one by one in their order; splitting the range would start all groups at once.
-        units.par_bridge().try_for_each(|(g, shadow)| run.unit(g, shadow))
+        let units = units.enumerate().par_bridge();
+        units.try_for_each(|(place, (g, shadow))| run.unit(place, g, shadow))
     })?;
     let report = pool.install(|| assemble::report(session, store, &run.records))?;
     let stages = run.stages.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -263,10 +268,13 @@ impl Run<'_> {
                     let text = format!("{}: {why}; computed again", task.id.short());
                     self.watch.warn(&text);
                 }
+                if let Some(diverged) = Diverged::read(self.store.root(), task)? {
+                    return Err(diverged.lost(self.study, task));
+                }
                 if self.watch.stop() {
                     return Err(Error::Stopped);
                 }
-                let bytes = compute()?;
+                let bytes = compute().map_err(|error| self.keep(task, error))?;
                 self.store.write(&task.id, &bytes)?;
                 (bytes, false)
             }
@@ -288,6 +296,17 @@ impl Run<'_> {
         drop(stages);
         self.watch.done(task, reused);
         Ok(bytes)
+    }
+
+    /// Keeps a training that ran away, so that no later run tries it again, and says so once. Other errors stay what they are.
+    fn keep(&self, task: &Task, error: Error) -> Error {
+        let Some(diverged) = Diverged::of(&error) else { return error };
+        let lost = diverged.lost(self.study, task);
+        if let Err(failed) = diverged.write(self.store, task) {
+            return failed;
+        }
+        self.watch.warn(&format!("{lost}. Its setting has no result; the others go on"));
+        lost
     }
 
     /// Runs the core on the records, and on what each local arm makes of them.
@@ -332,15 +351,29 @@ impl Run<'_> {
     }
 
     /// Trains one model of a group; whoever finishes the last one attacks and judges the group.
-    fn unit(&self, g: usize, shadow: Option<&Task>) -> Result<(), Error> {
+    ///
+    /// A training that ran away ends its arm and nothing else. What of the arm comes later in the plan is left out; what comes
+    /// earlier is not, so that the report names the same training for any number of threads.
+    fn unit(&self, place: usize, g: usize, shadow: Option<&Task>) -> Result<(), Error> {
         let group = &self.plan.groups[g];
-        match shadow {
-            None => self.target(group, g)?,
-            Some(task) => self.shadow(group, g, task)?,
+        let lost = &self.lost[group.arm];
+        if lost.load(Ordering::Acquire) > place {
+            let trained = match shadow {
+                None => self.target(group, g),
+                Some(task) => self.shadow(group, g, task),
+            };
+            match trained {
+                Err(Error::Lost(_)) => {
+                    lost.fetch_min(place, Ordering::AcqRel);
+                }
+                trained => trained?,
+            }
         }
         if self.progress[g].unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             *self.progress[g].randomized.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            self.attack_and_judge(group)?;
+            if lost.load(Ordering::Acquire) == usize::MAX {
+                self.attack_and_judge(group)?;
+            }
         }
         Ok(())
     }

@@ -1,5 +1,4 @@
 //! Follows one record, or one epsilon, through a finished run: a line per stage with the function and the artifact.
-use crate::Error;
 use crate::judge::evidence;
 use crate::packed::{self, unpack};
 use crate::plan::{Group, Law, Stage, Task};
@@ -8,6 +7,7 @@ use crate::run::{Records, TrainedFacts};
 use crate::session::Session;
 use crate::store::{Found, Store, TaskId};
 use crate::study::Defence;
+use crate::{Error, diverged};
 use dosimeter_audit::Roc;
 use dosimeter_data::RecordId;
 use serde::Serialize;
@@ -75,6 +75,20 @@ impl Walk<'_> {
         };
         Err(Error::BadArtifact { path: Store::path(self.root, &task.id), why })
     }
+    /// Whether the setting of a group has no result, which is said once in its first repeat.
+    fn missing(&mut self, session: &Session, group: &Group) -> Result<bool, Error> {
+        let lost = diverged::of_arm(&session.study, &session.plan, self.root, group.arm)?;
+        let Some(lost) = lost else { return Ok(false) };
+        if group.repeat == 0 {
+            let what = format!("{} has no result: {}: {}", lost.setting, lost.task, lost.reason);
+            self.step(
+                self.path.iter().map(|p| p.0).find(|s| *s == "train").unwrap_or("bound"),
+                what,
+                None,
+            );
+        }
+        Ok(true)
+    }
     fn report(&mut self) {
         let (stage, function) = function(self.path, "report");
         self.steps.push(Step {
@@ -127,6 +141,9 @@ pub fn record(root: &Path, record: u32) -> Result<Vec<Step>, Error> {
         let drawn = if member { "member" } else { "non-member" };
         walk.step("draw membership", format!("repeat {repeat}: {drawn} of the target"), None);
         for group in session.plan.groups.iter().filter(|g| g.repeat == repeat) {
+            if walk.missing(&session, group)? {
+                continue;
+            }
             through(&session, &mut walk, &records, group, id, member)?;
         }
     }
@@ -224,6 +241,9 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
     let study = &session.study;
     let mut walk = Walk { path: EPSILON_PATH, root, steps: Vec::new() };
     for group in &session.plan.groups {
+        if walk.missing(&session, group)? {
+            continue;
+        }
         let arm = &study.arms[group.arm];
         let place = format!("{}, repeat {}", arm.setting, group.repeat);
         let trained = walk.read(&group.train)?;
@@ -267,7 +287,8 @@ pub fn epsilon(root: &Path) -> Result<Vec<Step>, Error> {
                 ledger,
             );
         }
-        let found = report.arms.get(group.arm).and_then(|a| a.repeats.get(group.repeat as usize));
+        let found = report.arms.iter().find(|a| a.setting == arm.setting);
+        let found = found.and_then(|a| a.repeats.get(group.repeat as usize));
         let Some(repeat) = found else { continue };
         for upper in &repeat.epsilon_upper {
             let value = if upper.value.is_unbounded() {

@@ -206,3 +206,77 @@ fn what_is_wrong_in_a_run_directory_is_said_of_the_file_it_is_wrong_in() {
     std::fs::write(root.join("run.json"), other.to_string()).unwrap();
     assert!(matches!(dosimeter_study::trace::epsilon(&root), Err(Error::OtherData { .. })));
 }
+
+/// The arm of the last table trains at a rate at which no training stays finite, the others as they are.
+const DIVERGING: &str = "[[arms]]\nlearning_rate = 1e38\ncentral = { noise_multipliers = [3.0], clipping_norm = 1.0 }\n[attacks]";
+
+#[test]
+fn an_arm_that_diverges_costs_its_own_result_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    let straight = Session::open(&study(folder.path())).unwrap();
+    let without = straight.run(&whole, one_thread(), &Silent).unwrap();
+
+    let file = folder.path().join("diverging.toml");
+    let text = STUDY.replace("[attacks]", DIVERGING).replace(
+        "[attacks]",
+        "[[limits]]\nmax_epsilon_upper = 1e9\narms = [\"central z=3\"]\n[attacks]",
+    );
+    std::fs::write(&file, text).unwrap();
+    let session = Session::open(&file).unwrap();
+    let root = folder.path().join("run");
+    let watch = Counting::default();
+    let report = session.run(&root, one_thread(), &watch).unwrap();
+
+    let [missing] = &report.missing[..] else { panic!("{:?}", report.missing) };
+    assert_eq!(missing.setting, "central z=3");
+    assert_eq!(missing.task, "train, central z=3, repeat 0");
+    assert_eq!(missing.epoch, Some(1));
+    assert!(missing.reason.contains("after epoch 1; a smaller learning rate"), "{missing:?}");
+    assert_eq!(watch.warnings.lock().unwrap().len(), 1, "said once");
+    // The others are what they are in a study without that arm.
+    assert!(report.arms == without.arms, "an arm changed");
+    let [check] = &report.checks[..] else { panic!("{:?}", report.checks) };
+    assert_eq!(check.outcome, report::Outcome::Inconclusive);
+    assert!(check.reason.starts_with("no result"), "{}", check.reason);
+    assert!(report::sentences(&report).iter().any(|s| s.starts_with("central z=3 has no result")));
+    let page = std::fs::read_to_string(root.join("report.html")).unwrap();
+    assert!(page.contains("no result"));
+    let summary = std::fs::read_to_string(root.join("summary.csv")).unwrap();
+    let row = summary.lines().find(|l| l.starts_with("central z=3")).unwrap();
+    assert!(row.starts_with("central z=3,central,,") && row.contains(",no-result"), "{row}");
+    let same = report::compare::compare(&report, &report);
+    assert!(same.only_before.is_empty() && same.missing[0].setting == "central z=3");
+    dosimeter_study::trace::epsilon(&root).unwrap();
+
+    // Neither a second run nor another number of threads trains it again or names another training.
+    let again = Counting::default();
+    session.run(&root, one_thread(), &again).unwrap();
+    assert_eq!(again.done.load(Ordering::SeqCst), 0, "nothing is done again");
+    assert!(again.warnings.lock().unwrap().is_empty());
+    let four = folder.path().join("four");
+    session.run(&four, Speed { threads: Some(4) }, &Silent).unwrap();
+    assert_eq!(json(&four), json(&root), "four threads");
+}
+
+#[test]
+fn without_the_yardstick_there_is_no_trade_off_and_without_any_arm_no_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tiny.toml");
+    let text = STUDY.replace("[attacks]", "[[arms]]\nno_dp = {}\nlearning_rate = 1e38\n[attacks]");
+    std::fs::write(&file, text).unwrap();
+    let report =
+        Session::open(&file).unwrap().run(&folder.path().join("a"), one_thread(), &Silent).unwrap();
+    assert_eq!(report.missing[0].setting, "no DP");
+    for phi in report.arms.iter().flat_map(|a| &a.attacks).flat_map(|a| &a.phi) {
+        let report::PhiValue::Undefined { reason } = &phi.value else { panic!("{phi:?}") };
+        assert!(reason.contains("no DP has no result"), "{reason}");
+    }
+
+    std::fs::write(&file, STUDY.replace("learning_rate = 0.02", "learning_rate = 1e38")).unwrap();
+    let root = folder.path().join("b");
+    let error = Session::open(&file).unwrap().run(&root, one_thread(), &Silent).unwrap_err();
+    assert!(matches!(&error, Error::NothingLeft { missing } if missing.len() == 3), "{error}");
+    assert!(error.is_divergence());
+    assert!(!root.join("report.json").exists());
+}

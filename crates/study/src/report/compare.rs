@@ -22,6 +22,19 @@ pub struct Comparison {
     pub only_before: Vec<String>,
     /// Settings of the second report only.
     pub only_after: Vec<String>,
+    /// Settings that have no result in one of the two or in both, and why.
+    pub missing: Vec<MissingChange>,
+}
+
+/// A setting that a training ran away from, in at least one of two reports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct MissingChange {
+    /// Its label.
+    pub setting: String,
+    /// Why it has no result in the first report, `None` if it has one or is not there.
+    pub before: Option<String>,
+    /// As `before`, for the second.
+    pub after: Option<String>,
 }
 
 /// One setting in both reports.
@@ -81,7 +94,10 @@ impl Change {
 /// Compares two reports by the labels of their settings.
 #[must_use]
 pub fn compare(before: &Report, after: &Report) -> Comparison {
-    let find = |report: &'_ Report, setting: &str| report.arms.iter().any(|a| a.setting == setting);
+    let find = |report: &'_ Report, setting: &str| {
+        report.arms.iter().any(|a| a.setting == setting)
+            || report.missing.iter().any(|m| m.setting == setting)
+    };
     let missing = |a: &Report, b: &Report| {
         a.arms.iter().map(|x| x.setting.clone()).filter(|s| !find(b, s)).collect()
     };
@@ -98,7 +114,29 @@ pub fn compare(before: &Report, after: &Report) -> Comparison {
         settings,
         only_before: missing(before, after),
         only_after: missing(after, before),
+        missing: without_result(before, after),
     }
+}
+
+fn without_result(before: &Report, after: &Report) -> Vec<MissingChange> {
+    let why = |report: &Report, setting: &str| {
+        let found = report.missing.iter().find(|m| m.setting == setting);
+        found.map(|m| format!("{}: {}", m.task, m.reason))
+    };
+    let mut settings: Vec<&str> = Vec::new();
+    for lost in before.missing.iter().chain(&after.missing) {
+        if !settings.contains(&lost.setting.as_str()) {
+            settings.push(&lost.setting);
+        }
+    }
+    settings
+        .into_iter()
+        .map(|setting| MissingChange {
+            setting: setting.to_owned(),
+            before: why(before, setting),
+            after: why(after, setting),
+        })
+        .collect()
 }
 
 fn change(before: &Arm, after: &Arm) -> SettingChange {
@@ -190,6 +228,16 @@ impl Comparison {
         for (names, which) in [(&self.only_before, "first"), (&self.only_after, "second")] {
             if !names.is_empty() {
                 lines.push(format!("only in the {which} report: {}", names.join(", ")));
+            }
+        }
+        for lost in &self.missing {
+            for (why, which) in [(&lost.before, "first"), (&lost.after, "second")] {
+                if let Some(why) = why {
+                    lines.push(format!(
+                        "no result of {} in the {which} report: {why}",
+                        lost.setting
+                    ));
+                }
             }
         }
         lines.push(String::new());

@@ -21,6 +21,9 @@ pub struct Report {
     pub dataset: DatasetFacts,
     /// One per privacy setting, in the order of the study file.
     pub arms: Vec<Arm>,
+    /// Settings of the study file that have no result, in its order: a training of each ran away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Missing>,
     /// Records that stand out, per arm and attack.
     pub risk: Vec<RiskTable>,
     /// What randomized images give away, per arm of pixelization; empty unless the study asks for pictures.
@@ -118,6 +121,23 @@ impl ArmKind {
             Self::Local => "local DP",
         }
     }
+}
+
+/// A privacy setting without a result: one of its trainings ran away. The repeats that did not are no figure for the setting,
+/// since that they ended well is what chose them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Missing {
+    /// Label, unique in the report.
+    pub setting: String,
+    /// Kind of protection.
+    pub kind: ArmKind,
+    /// The first training in the order of the plan that ran away, in words: `train, central z=2, repeat 0`.
+    pub task: String,
+    /// The epoch after which its parameters were no longer finite, from 1; `None` if only its answers were not.
+    pub epoch: Option<u32>,
+    /// Why, and what may help.
+    pub reason: String,
 }
 
 /// One privacy setting and what came of it.
@@ -516,7 +536,7 @@ pub struct RiskTable {
     pub flag_fpr: f64,
     /// Entry `k` counts the records that were members in at least one repeat and were flagged in exactly `k` of the repeats in which they were.
     pub flagged_times: Vec<u64>,
-    /// The records at most risk, worst first.
+    /// The records at most risk, worst first: only such as were flagged when they were members.
     pub records: Vec<RecordRisk>,
 }
 

@@ -2,7 +2,8 @@
 use super::{Arm, AttackResult, Error, Report, finite};
 use dosimeter_privacy::Epsilon;
 
-/// One row per arm, repeat and attack.
+/// One row per arm, repeat and attack; an arm without a result has one row, empty but for its name, kind and the verdict
+/// `no-result`.
 ///
 /// # Errors
 /// [`Error::NotFinite`] if the report holds a NaN or infinity, [`Error::Csv`] if writing fails.
@@ -75,6 +76,15 @@ pub fn summary(report: &Report) -> Result<String, Error> {
                     option(interval.map(|i| i.high)),
                     at.map(|at| at.below_resolution.to_string()).unwrap_or_default(),
                 ]);
+            }
+            out(&row)?;
+        }
+        // A setting without a result has a row that says so and holds no figure.
+        for missing in &report.missing {
+            let mut row = vec![String::new(); header.len()];
+            (row[0], row[1]) = (missing.setting.clone(), word(&missing.kind));
+            if let Some(verdict) = header.iter().position(|name| name == "verdict") {
+                row[verdict] = "no-result".to_owned();
             }
             out(&row)?;
         }

@@ -151,6 +151,14 @@ fn phi_of(attack: &AttackSummary) -> Option<Point> {
     }
 }
 
+/// Why phi of a setting has no value, if it has none and is asked for.
+fn undefined_phi(attack: &AttackSummary) -> Option<&str> {
+    match &attack.phi.iter().find(|p| p.definition == PhiDefinition::Paper)?.value {
+        PhiValue::Undefined { reason } => Some(reason),
+        _ => None,
+    }
+}
+
 /// Test accuracy, AUC of each attack and phi over the proved epsilon.
 pub(super) fn over_epsilon(report: &Report) -> Option<Markup> {
     let all = || NOISY.into_iter().flat_map(|k| ladder(report, k));
@@ -224,15 +232,25 @@ pub(super) fn over_epsilon(report: &Report) -> Option<Markup> {
         panel.level(1.0, "", "gain equals loss");
         draw(panel, &|arm| of(arm, attack).and_then(phi_of))
     };
-    let has_phi = |a: &&&AttackSummary| {
+    let has_phi = |a: &&AttackSummary| {
         report.arms.iter().any(|arm| of(arm, a).is_some_and(|x| phi_of(x).is_some()))
     };
+    // Of an attack without a single value of phi the reason is said: an empty place would be a riddle.
+    let not_drawn: Vec<(String, &str)> = attacks
+        .iter()
+        .filter(|a| !has_phi(a))
+        .filter_map(|a| {
+            let reason = report.arms.iter().filter_map(|arm| of(arm, a)).find_map(undefined_phi);
+            reason.map(|reason| (attack_title(a), reason))
+        })
+        .collect();
     Some(html! {
         (kinds_legend(report))
+        @for (attack, reason) in &not_drawn { p.hint { "Phi of " (attack) " is not drawn: " (reason) "." } }
         div.panels {
             (accuracy)
             @for attack in &attacks { (auc(attack)) }
-            @for attack in attacks.iter().filter(has_phi) { (phi(attack)) }
+            @for attack in attacks.iter().filter(|a| has_phi(a)) { (phi(attack)) }
         }
     })
 }
@@ -463,7 +481,7 @@ pub(super) fn confidence(report: &Report) -> Option<Markup> {
         let total = bins.iter().sum::<u64>().max(1) as f64;
         bins.iter().map(|n| *n as f64 / total).collect()
     };
-    let signal = &found.first()?.1.signal;
+    found.first()?;
     let top = found
         .iter()
         .flat_map(|(_, h)| shares(&h.members).into_iter().chain(shares(&h.non_members)))
@@ -474,7 +492,8 @@ pub(super) fn confidence(report: &Report) -> Option<Markup> {
         } else {
             ""
         };
-        let title = format!("{}{law}", arm.setting);
+        // One setting has a panel for each signal: the title tells them apart.
+        let title = format!("{}, {}{law}", arm.setting, h.signal);
         let description = format!(
             "Histogram of the softmax confidence {} on {}: filled bars for members, an outline for non-members.",
             h.signal, arm.setting
@@ -502,7 +521,7 @@ pub(super) fn confidence(report: &Report) -> Option<Markup> {
         panel.draw()
     };
     Some(html! {
-        p.hint { "Softmax confidence " (signal) ", first repeat, all panels on one scale. Where the outline leaves the bars, an attacker sees the difference." }
+        p.hint { "Softmax confidence, first repeat, all panels on one scale. Where the outline leaves the bars, an attacker sees the difference." }
         ul.legend {
             li { span.swatch.members {} "members" }
             li { (key(None, "k-no-dp")) "non-members" }

@@ -2,9 +2,9 @@
 use super::number::{self, count, estimate, share, short, signed, significant};
 use super::reading::{attack_title, sentences};
 use super::{
-    Arm, AttackSummary, CandidateLaw, CheckKind, EpsilonUpper, Error, MembershipLaw, Origin,
-    Outcome, PhiDefinition, PhiValue, Report, RiskTable, Severity, Timings, Verdict, figures,
-    finite, reconstructions,
+    Arm, AttackSummary, CandidateLaw, CheckKind, EpsilonUpper, Error, MembershipLaw, Missing,
+    Origin, Outcome, PhiDefinition, PhiValue, Report, RiskTable, Severity, Timings, Verdict,
+    figures, finite, reconstructions,
 };
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -91,7 +91,7 @@ fn sections(report: &Report, timings: Option<&Timings>) -> Vec<Section> {
             .and_then(|b| section("notes", "Notes on these numbers", b)),
         figures::over_epsilon(report).and_then(|figure| {
             section("epsilon", "Accuracy, attacks and trade-off over epsilon", html! {
-                p.hint { "Bars are the intervals of the tables. Central and local epsilon speak of different things (relation and unit are in the table above), so equal positions on the axis are not equal protection. Phi above 1: the attack lost a larger share of its advantage than the model of its accuracy. Undefined and degenerate values are not drawn." }
+                p.hint { "Bars are the intervals of the tables. Central and local epsilon speak of different things (relation and unit are in the table above), so equal positions on the axis are not equal protection. Phi above 1: the attack lost a larger share of its advantage than the model of its accuracy. Undefined and degenerate values are not drawn; phi is undefined where the attack without DP is not told from guessing, since then there was nothing to protect." }
                 (figure)
             })
         }),
@@ -218,7 +218,16 @@ fn verdicts(report: &Report) -> Markup {
                 th.n scope="col" { "Proved" br; "epsilon \u{2264}" } th.n scope="col" { "Measured" br; "epsilon \u{2265}" }
                 th.n scope="col" { "Test" br; "accuracy" } th scope="col" { "Why" }
             } }
-            tbody { @for arm in &report.arms { (row(arm)) } }
+            tbody {
+                @for arm in &report.arms { (row(arm)) }
+                @for m in &report.missing {
+                    tr {
+                        th scope="row" { (m.setting) span.small { (m.kind.title()) } }
+                        td colspan=(if claims { 5 } else { 4 }) { "no result" }
+                        td.wide { (m.task) ": " (m.reason) }
+                    }
+                }
+            }
         }
     };
     html! {
@@ -289,7 +298,13 @@ fn risk(report: &Report) -> Markup {
             }
         };
         let name = format!("{}, {}", t.setting, t.attack);
-        html! { details open[i == 0] { summary { (name) ": the " (t.records.len()) " records most at risk" } (boxed(&name, &body)) } }
+        html! {
+            @match t.records.len() {
+                0 => p { (name) ": no member was flagged in any repeat." },
+                1 => details open[i == 0] { summary { (name) ": the one record that was flagged" } (boxed(&name, &body)) },
+                many => details open[i == 0] { summary { (name) ": the " (many) " records most at risk" } (boxed(&name, &body)) },
+            }
+        }
     };
     // One picture per setting, of its strongest attack; the lists below hold all.
     let strongest = |t: &&RiskTable| {
@@ -330,7 +345,7 @@ fn tables(report: &Report) -> Markup {
                 .filter_map(|arm| arm.attacks.iter().find(|a| a.attack == attack.attack && a.candidate_law == attack.candidate_law).map(|a| (arm, a)))
                 .collect();
             h3 { (attack_title(attack)) }
-            (boxed(&attack_title(attack), &results(&rows)))
+            (boxed(&attack_title(attack), &results(&rows, &report.missing)))
         }
         details { summary { "Every proved bound: each delta, relation and accountant" } (boxed("Every proved bound", &every_upper(report))) }
         details { summary { "Every measured bound, with its caveats" } (boxed("Every measured bound", &every_lower(report))) }
@@ -339,7 +354,7 @@ fn tables(report: &Report) -> Markup {
     }
 }
 
-fn results(rows: &[(&Arm, &AttackSummary)]) -> Markup {
+fn results(rows: &[(&Arm, &AttackSummary)], missing: &[Missing]) -> Markup {
     let rates: Vec<f64> =
         rows.first().map(|(_, a)| a.tpr_at.iter().map(|t| t.fpr).collect()).unwrap_or_default();
     let interval = rows.iter().find_map(|(_, a)| a.auc.interval.as_ref());
@@ -376,6 +391,7 @@ fn results(rows: &[(&Arm, &AttackSummary)]) -> Markup {
                         td.n { (phi(attack, PhiDefinition::Paper)) } td.n { (phi(attack, PhiDefinition::Patent)) }
                     }
                 }
+                @for m in missing { tr { th scope="row" { (m.setting) } td colspan=(6 + rates.len()) { "no result" } } }
             }
         }
     }

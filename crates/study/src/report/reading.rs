@@ -1,5 +1,6 @@
 //! What the numbers of a report say, in sentences; and the choices that the page and the sentences share.
-use super::number::{at_most, count, estimate, share, short, signed};
+use super::difference::Differences;
+use super::number::{at_most, count, estimate, share, short};
 use super::{
     AccessLevel, Arm, ArmKind, AttackSummary, CandidateLaw, EpsilonLower, EpsilonUpper, Estimate,
     MembershipLaw, Outcome, Report, Severity, TprAt, Verdict,
@@ -68,17 +69,26 @@ pub(super) fn attack_title(attack: &AttackSummary) -> String {
 #[must_use]
 pub fn sentences(report: &Report) -> Vec<String> {
     let mut out = vec![against_proof(report)];
+    out.extend(missing(report));
     out.extend(checks(report));
     out.push(scope(report));
     out.extend(without_protection(report));
-    out.extend(clipping(report));
-    out.extend(first_at_chance(report));
+    let mut differences = Differences::default();
+    out.extend(clipping(report, &mut differences));
+    out.extend(first_at_chance(report, &mut differences));
+    out.extend(differences.sentence());
     out.extend(doubts(report));
     out.push(
         "An attack that finds nothing is no proof: a stronger one may exist. Only a proved bound limits every attack."
             .to_owned(),
     );
     out
+}
+
+fn missing(report: &Report) -> Vec<String> {
+    let line =
+        |m: &super::Missing| format!("{} has no result: {}: {}.", m.setting, m.task, m.reason);
+    report.missing.iter().map(line).collect()
 }
 
 fn scope(report: &Report) -> String {
@@ -164,7 +174,7 @@ fn without_protection(report: &Report) -> Option<String> {
     Some(text + ".")
 }
 
-fn clipping(report: &Report) -> Option<String> {
+fn clipping(report: &Report, differences: &mut Differences) -> Option<String> {
     let (original, clip) =
         (unprotected(report)?, report.arms.iter().find(|a| a.kind == ArmKind::ClipOnly)?);
     let before = original.strongest()?;
@@ -174,13 +184,13 @@ fn clipping(report: &Report) -> Option<String> {
         .find(|a| a.attack == before.attack && a.candidate_law == before.candidate_law)?;
     Some(format!(
         "Clipping alone, which proves nothing, changes test accuracy by {} and that attack's AUC by {}: compare noise with this, not only with no DP.",
-        signed(clip.test_accuracy.value - original.test_accuracy.value),
-        signed(after.auc.value - before.auc.value),
+        differences.of_accuracy(clip, original),
+        differences.of_auc((clip, after), (original, before)),
     ))
 }
 
 /// For each kind of DP, the setting of the highest accuracy under which every attack is at chance.
-fn first_at_chance(report: &Report) -> Vec<String> {
+fn first_at_chance(report: &Report, differences: &mut Differences) -> Vec<String> {
     let original = unprotected(report);
     [ArmKind::Central, ArmKind::Local]
         .into_iter()
@@ -208,7 +218,7 @@ fn first_at_chance(report: &Report) -> Vec<String> {
                         format!(" (proved epsilon {} at delta {}, {})", at_most(u.value), short(u.delta), super::number::relation(u.relation))
                     });
                     let cost = original.map_or_else(String::new, |o| {
-                        format!(", {} against no DP", signed(arm.test_accuracy.value - o.test_accuracy.value))
+                        format!(", {} against no DP", differences.of_accuracy(arm, o))
                     });
                     format!(
                         "Among {} settings, {}{proved} keeps the most accuracy while no attack of this study is told from guessing: test accuracy {}{cost}{}.",

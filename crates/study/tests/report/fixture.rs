@@ -338,6 +338,7 @@ pub(crate) fn report() -> Report {
             shadow_pool: 16_000,
         },
         arms: PLANS.iter().enumerate().map(|(a, p)| arm(a, p)).collect(),
+        missing: Vec::new(),
         risk: [&PLANS[0], &PLANS[2], &PLANS[7]].into_iter().map(risk).collect(),
         reconstructions: Vec::new(),
         checks: vec![

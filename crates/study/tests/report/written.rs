@@ -292,3 +292,44 @@ fn a_comparison_says_what_moved_and_what_cannot_be_compared() {
     assert_eq!(json["settings"][2]["test_accuracy"]["intervals_apart"], true);
     assert_eq!(json["settings"][3]["upper_comparable"], false);
 }
+
+#[test]
+fn a_table_without_a_flagged_record_says_so() {
+    let mut made = fixture::report();
+    made.risk[1].records.clear();
+    made.risk[2].records.truncate(1);
+    let text = page(&made);
+    assert!(text.contains("central z=0.5, white-box: no member was flagged in any repeat."));
+    assert!(text.contains("local eps=3, white-box: the one record that was flagged"));
+    assert!(!text.contains("the 0 records"));
+}
+
+#[test]
+fn panels_of_one_setting_have_distinct_titles() {
+    let mut made = fixture::report();
+    for repeat in made.arms.iter_mut().flat_map(|a| &mut a.repeats) {
+        let answers = repeat.confidence.first().cloned();
+        let named = |h| Histogram { signal: "of the answer".into(), ..h };
+        repeat.confidence.extend(answers.map(named));
+    }
+    let text = page(&made);
+    for title in ["no DP, of the true label", "no DP, of the answer"] {
+        let caption = format!("<figcaption>{title}</figcaption>");
+        assert_eq!(text.matches(&caption).count(), 1, "{title}");
+    }
+}
+
+#[test]
+fn phi_that_means_nothing_is_not_drawn_and_the_page_says_why() {
+    let mut made = fixture::report();
+    let reason = "the attack on the model without DP is not told from guessing";
+    for arm in &mut made.arms {
+        for phi in &mut arm.attacks[0].phi {
+            phi.value = PhiValue::Undefined { reason: reason.into() };
+        }
+    }
+    let text = page(&made);
+    assert!(text.contains(&format!("Phi of loss-threshold (black-box) is not drawn: {reason}.")));
+    assert!(!text.contains("phi, loss-threshold"));
+    assert!(text.contains("phi, white-box"));
+}

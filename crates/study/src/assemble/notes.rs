@@ -1,0 +1,178 @@
+//! What a reader must know before using a number.
+use crate::frozen_core::Core;
+use crate::report::{self, CandidateLaw, Note, Severity};
+use crate::study::{Defence, MembershipRule, Study};
+use dosimeter_data::Dataset;
+use dosimeter_privacy::Sampler;
+
+/// What a reader must know before using a number.
+pub(super) fn notes(
+    study: &Study,
+    dataset: &Dataset,
+    core: Option<&Core>,
+    arms: &[report::Arm],
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut note = |severity, setting: Option<&str>, text: String| {
+        notes.push(Note { severity, setting: setting.map(str::to_owned), text });
+    };
+    if study.arms.iter().any(|a| a.defence.is_local()) {
+        note(
+            Severity::Info,
+            None,
+            "Local arms: each feature vector is randomized before training and its label is public, so the guarantee is \
+             local and for the feature vector. Attacks measure whether a record was trained on at all, an add-remove \
+             question; the two are shown side by side and neither contradicts the other. Accuracy and attack features \
+             come from the records as they are, not from the randomized ones."
+                .to_owned(),
+        );
+    }
+    if let Some(core) = core {
+        note(
+            Severity::Info,
+            None,
+            format!(
+                "A frozen core turned each record into {} numbers once, and only the head behind it is trained and attacked. \
+                 The core counts as public: no guarantee here covers the records that it was itself made from, and if \
+                 candidates are among them, that is neither counted nor measured.",
+                core.width()
+            ),
+        );
+    }
+    if study.show_images > 0 {
+        note(
+            Severity::Caution,
+            None,
+            "This page and report.json hold records: images of members as they are. They are as confidential as the data."
+                .to_owned(),
+        );
+    }
+    if study.arms.iter().any(|a| matches!(a.defence, Defence::Pixelization { .. })) {
+        note(
+            Severity::Info,
+            None,
+            "Pixelization arms have two guarantees for the same noise. The first is for the whole image: any two images. \
+             The one per so many pixels holds only between images that differ in no more pixels than that, which two \
+             pictures of different people hardly ever do."
+                .to_owned(),
+        );
+    }
+    if dataset.graphs().is_some() {
+        note(
+            Severity::Info,
+            None,
+            "Records are graphs. Their numbers of nodes are public in every arm: they choose how many nodes the network keeps."
+                .to_owned(),
+        );
+    }
+    for arm in &study.arms {
+        let Ok(Some(edges)) = arm.defence.edges() else { continue };
+        let Ok(expected) = edges.expect(dataset) else { continue };
+        let text = format!(
+            "Nodes, tags and classes are public, edges are not. The first guarantee is for a whole graph, the largest one with {} \
+             pairs of nodes; the one per edge holds only between graphs that differ in one edge. {}",
+            expected.most_pairs,
+            crate::plan::edges_line(&expected)
+        );
+        note(Severity::Info, Some(arm.setting.as_str()), text);
+    }
+    if study.arms.iter().any(|a| a.defence.is_private()) && study.noise.sampler == Sampler::Float {
+        note(
+            Severity::Caution,
+            None,
+            "Noise was drawn by a fast replayable generator in floating point: right for an experiment, not for a \
+             release. `noise = \"exact\"` uses integer samplers."
+                .to_owned(),
+        );
+    }
+    if study.audit.delta.is_none() {
+        note(
+            Severity::Info,
+            None,
+            "Delta is 1/n, as in the paper. That is too weak to exclude releasing one whole record, so epsilon at a \
+             tenth of it is given too."
+                .to_owned(),
+        );
+    }
+    if study.membership == MembershipRule::FixedHalf {
+        note(
+            Severity::Caution,
+            None,
+            "Exactly half of the candidates are members, so their coins are not independent and the one-run bound does \
+             not hold; measured bounds carry that caveat."
+                .to_owned(),
+        );
+    }
+    if study.target.early_stopping.is_some() {
+        note(
+            Severity::Info,
+            None,
+            "Training stopped on the loss of validation records taken from the shadow pool; epsilon counts the steps \
+             actually taken. The guarantee does not cover the validation records."
+                .to_owned(),
+        );
+    }
+    if dataset.test_law.is_some() {
+        note(
+            Severity::Caution,
+            None,
+            "Test records follow another law than training records. Figures marked `test law` take their non-members from \
+             it, as the paper does: an attack can then succeed without looking at the model, as the blind baseline shows. \
+             Audits, limits and verdicts use non-members of the train law."
+                .to_owned(),
+        );
+    }
+    if study.arms.iter().filter(|a| a.defence.is_private()).count() > 1 {
+        note(
+            Severity::Info,
+            None,
+            "Each epsilon is for one training. Choosing among arms by looking at their results on the same records spends \
+             more privacy than any one of them."
+                .to_owned(),
+        );
+    }
+    for arm in arms {
+        let setting = Some(arm.setting.as_str());
+        for repeat in &arm.repeats {
+            for problem in repeat.mimicry.iter().flat_map(|m| &m.problems) {
+                note(
+                    Severity::Caution,
+                    setting,
+                    format!(
+                        "Shadow models do not mimic the target of repeat {}: {problem}.",
+                        repeat.repeat
+                    ),
+                );
+            }
+            for attack in &repeat.attacks {
+                if attack.candidate_law == CandidateLaw::SameLaw
+                    && attack.null_check.as_ref().is_some_and(|n| !n.passed)
+                {
+                    note(
+                        Severity::Invalid,
+                        setting,
+                        format!(
+                            "The null self-check of {} in repeat {} failed: its epsilon_lower must not be used.",
+                            attack.attack, repeat.repeat
+                        ),
+                    );
+                }
+            }
+        }
+    }
+    // The blind baseline is about records, the same for all arms.
+    for blind in arms.first().into_iter().flat_map(|a| &a.repeats).flat_map(|r| &r.blind) {
+        if blind.separable && blind.candidate_law == CandidateLaw::SameLaw {
+            note(
+                Severity::Caution,
+                None,
+                format!(
+                    "Members can be told from non-members without the model (blind AUC {:.3}): part of what attacks show \
+                     may not come from the model.",
+                    blind.auc.value
+                ),
+            );
+        }
+    }
+    notes
+}

@@ -1,7 +1,5 @@
 //! Two convolutions in a row against plain loops in double precision, for windows, paddings, groups, channels and batches on both
 //! sides of every choice among the ways to compute them: losses, norms of single records, clipped sums.
-#![expect(clippy::unwrap_used, reason = "tests")]
-#![expect(clippy::suboptimal_flops, reason = "an oracle is written as in the books")]
 use dosimeter_model::kernels::Write;
 use dosimeter_model::{
     Activation, Convolution, Examples, Graph, Layer, Loss, Pool, Reshape, Rows, Targets, Window,

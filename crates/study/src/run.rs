@@ -21,6 +21,7 @@ use dosimeter_train::{self as train, Recipe};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -471,12 +472,20 @@ impl Run<'_> {
             validation: &validation,
             seed,
             noise: self.study.noise,
-            speed: train::Speed::default(),
+            speed: train::Speed { threads: self.threads_of_one(), ..train::Speed::default() },
         };
         let trained = train::fit(&training, &Stopping(self.watch)).map_err(failed)?;
         // What a local arm spends is spent on each record before training; training it adds nothing.
         let ledger = randomized.as_ref().and_then(|r| r.ledger.clone()).unwrap_or(trained.ledger);
         Ok((trained.graph, trained.steps, ledger))
+    }
+
+    /// Threads for one training: its share of those that no other training is left to take.
+    fn threads_of_one(&self) -> NonZero<usize> {
+        let left = self.progress.iter().map(|group| group.unfinished.load(Ordering::Relaxed));
+        let threads = rayon::current_num_threads();
+        NonZero::new(threads / left.sum::<usize>().clamp(1, threads))
+            .unwrap_or(NonZero::<usize>::MIN)
     }
 
     fn randomized(&self, group: &Group, g: usize) -> Result<Option<Arc<Features>>, Fault> {

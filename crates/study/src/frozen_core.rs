@@ -85,6 +85,10 @@ impl Core {
     pub(crate) fn width(&self) -> usize {
         self.graph.outputs()
     }
+    /// Records that are computed together.
+    pub(crate) const fn at_a_time(&self) -> usize {
+        self.at_a_time
+    }
     /// Seconds that a record takes on this machine, for estimates; 0 if the core fails, as the run will tell.
     pub(crate) fn seconds_per_record(&self, dataset: &Dataset) -> f64 {
         let few: Vec<RecordId> = every_record(dataset).take(self.at_a_time.min(4)).collect();
@@ -185,6 +189,10 @@ pub(crate) struct Features {
     pub(crate) ledger: Option<Ledger>,
 }
 impl Features {
+    /// Some records, in ascending order, as a core turned them into features.
+    pub(crate) const fn of_records(dataset: Dataset, records: Vec<RecordId>) -> Self {
+        Self { dataset, records: Some(records), ledger: None }
+    }
     pub(crate) fn randomized((dataset, ledger): (Dataset, Ledger)) -> Self {
         Self { dataset, records: None, ledger: Some(ledger) }
     }

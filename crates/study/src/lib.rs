@@ -6,6 +6,7 @@ pub mod account;
 mod assemble;
 mod diverged;
 pub mod error;
+mod features;
 pub mod file;
 mod frozen_core;
 mod judge;

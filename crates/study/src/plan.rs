@@ -14,7 +14,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "stage", rename_all = "kebab-case")]
 pub enum Stage {
-    /// Run the frozen core on every record.
+    /// Run the frozen core on every record that is used.
     Features {
         /// On the records as a local arm randomizes them.
         randomized: bool,
@@ -146,6 +146,9 @@ pub struct Plan {
     /// Run the frozen core on the records as they are, for every group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<Task>,
+    /// What decides a record's features: the core, its settings and the data.
+    #[serde(skip)]
+    pub(crate) core_features: Option<TaskId>,
     /// Repeat by repeat, arm by arm.
     pub groups: Vec<Group>,
 }
@@ -233,6 +236,18 @@ struct Featured<'a> {
     /// What decides which of the randomized records are trained on: no others go through the core.
     trained_on: Option<(usize, usize, MembershipRule, Option<usize>, bool)>,
 }
+/// Which records of those go through the core: what their splits and the draws of shadow models follow from.
+#[derive(Serialize)]
+struct Used<'a> {
+    features: &'a TaskId,
+    seed: u64,
+    repeats: u32,
+    train: usize,
+    test: usize,
+    validation: Option<usize>,
+    shadows: u32,
+    settings: Vec<&'a str>,
+}
 #[derive(Serialize)]
 struct Specification<'a, T> {
     stage: &'static str,
@@ -270,13 +285,30 @@ pub fn plan(
             Featured { stage, version, kernel, data, core, settings, randomized, trained_on };
         TaskId::of(&featured).map(Some)
     };
-    let features = featured(None)?.map(|id| Task {
-        id,
-        repeat: 0,
-        arm: 0,
-        stage: Stage::Features { randomized: false },
-        estimated_seconds: cost.features(),
-    });
+    // What the network reads of a record does not depend on which others are used.
+    let core_features = featured(None)?;
+    let features = core_features
+        .as_ref()
+        .map(|features| {
+            let used = Used {
+                features,
+                seed: study.seed,
+                repeats: study.repeats,
+                train: study.split.train,
+                test: study.split.test,
+                validation: study.target.early_stopping.map(|s| s.records),
+                shadows,
+                settings: study.arms.iter().map(|arm| arm.setting.as_str()).collect(),
+            };
+            Ok::<_, Error>(Task {
+                id: TaskId::of(&used)?,
+                repeat: 0,
+                arm: 0,
+                stage: Stage::Features { randomized: false },
+                estimated_seconds: cost.features(),
+            })
+        })
+        .transpose()?;
     let mut groups = Vec::new();
     for repeat in 0..study.repeats {
         for (index, arm) in study.arms.iter().enumerate() {
@@ -296,7 +328,7 @@ pub fn plan(
                 learning_rate: arm.learning_rate,
                 batch_size: arm.batch_size,
                 noise: arm.defence.is_private().then_some(study.noise),
-                features: features.as_ref().map(|task| &task.id),
+                features: core_features.as_ref(),
             };
             let task = |stage: Stage, id: TaskId, estimated_seconds: f64| Task {
                 id,
@@ -383,6 +415,7 @@ pub fn plan(
         edges: edges(study, dataset)?,
         access,
         features,
+        core_features,
         groups,
     })
 }

@@ -4,6 +4,7 @@
 //! plan, so at most a few groups (an arm in a repeat) are in the making, and what a group holds in memory goes when its
 //! last training is done and judged. Everything else is on disk.
 use crate::diverged::Diverged;
+use crate::features::{self, Parts};
 use crate::frozen_core::Features;
 use crate::packed::{self, pack, unpack};
 use crate::plan::{Group, Law, Plan, Stage, Task};
@@ -187,7 +188,7 @@ struct Run<'a> {
     dataset: &'a Dataset,
     core: Option<&'a Core>,
     /// What the core made of the data.
-    features: Option<Dataset>,
+    features: Option<Features>,
     plan: &'a Plan,
     store: &'a Store,
     watch: &'a dyn Watch,
@@ -321,8 +322,24 @@ impl Run<'_> {
                 })?;
                 frozen_core::to_bytes(core.width(), records, &features, ledger)
             };
-        let every: Vec<RecordId> = frozen_core::every_record(self.dataset).collect();
-        let bytes = self.once(task, || through(task, self.dataset, &every, None))?;
+        let shadows = self.plan.groups.first().map_or(0, |group| group.shadows.len());
+        let shadows = u32::try_from(shadows).unwrap_or(u32::MAX);
+        let used = features::used(self.study, self.dataset, &self.records, shadows)?;
+        let of = self.plan.core_features.as_ref().ok_or(Error::ArtifactShape)?;
+        let parts = Parts { core, dataset: self.dataset, store: self.store, of };
+        let goes_on = |done: usize| {
+            self.watch.records(task, done, used.len());
+            !self.watch.stop()
+        };
+        let all = || parts.of(&used, &goes_on, &|text| self.watch.warn(text));
+        let mut made = None;
+        self.once(task, || {
+            let all = all()?;
+            let bytes = features::summary(&all, &used);
+            made = Some(all);
+            bytes
+        })?;
+        let made = made.map_or_else(all, Ok)?;
         for group in &self.plan.groups {
             let Some(task) = &group.features else { continue };
             self.once(task, || {
@@ -331,7 +348,7 @@ impl Run<'_> {
                 through(task, &dataset, &self.trained_on(group), Some(&ledger))
             })?;
         }
-        self.features = Some(frozen_core::from_bytes(&bytes, self.dataset)?.dataset);
+        self.features = Some(made);
         Ok(())
     }
     /// Every record that some training of a group may read, in ascending order.
@@ -348,7 +365,34 @@ impl Run<'_> {
     }
     /// The records as the network reads them.
     fn read(&self) -> &Dataset {
-        self.features.as_ref().unwrap_or(self.dataset)
+        self.features.as_ref().map_or(self.dataset, |features| &features.dataset)
+    }
+    /// Where records of the study stand in [`Self::read`].
+    fn rows(&self, records: &[RecordId]) -> Result<Vec<RecordId>, Error> {
+        self.features.as_ref().map_or_else(|| Ok(records.to_vec()), |f| f.rows(records))
+    }
+    /// Asks a network about records, as it reads them.
+    fn ask(
+        &self,
+        graph: &Graph,
+        records: &[RecordId],
+        access: Access,
+        task: &Task,
+    ) -> Result<ModelSignals, Error> {
+        let rows = self.rows(records)?;
+        let mut signals = query(graph, self.read(), &rows, access).map_err(|error| {
+            let named = match error {
+                dosimeter_attack::Error::NotFinite { record: row, what } => {
+                    let at = rows.iter().position(|r| *r == row);
+                    let record = at.map_or(row, |at| records[at]);
+                    dosimeter_attack::Error::NotFinite { record, what }
+                }
+                error => error,
+            };
+            self.unanswered(task, named)
+        })?;
+        signals.records = records.to_vec();
+        Ok(signals)
     }
 
     /// Trains one model of a group; whoever finishes the last one attacks and judges the group.
@@ -411,8 +455,8 @@ impl Run<'_> {
                 .and_then(|bytes| Graph::from_bytes(bytes).ok())
                 .ok_or(Error::ArtifactShape)?;
             let ask = |records: &[RecordId]| {
-                let signals = query(&graph, self.read(), records, self.plan.access);
-                packed::signals_to_bytes(&signals.map_err(|e| self.unanswered(&group.query, e))?)
+                let signals = self.ask(&graph, records, self.plan.access, &group.query)?;
+                packed::signals_to_bytes(&signals)
             };
             let candidates = ask(&records.membership.candidates)?;
             if self.dataset.test_law.is_some() {
@@ -439,8 +483,7 @@ impl Run<'_> {
                 train_accuracy: self.accuracy(&graph, &members, task)?,
                 test_accuracy: self.accuracy(&graph, &others, task)?,
             };
-            let signals = query(&graph, self.read(), &drawn.candidates, Access::BlackBox)
-                .map_err(|e| self.unanswered(task, e))?;
+            let signals = self.ask(&graph, &drawn.candidates, Access::BlackBox, task)?;
             packed::shadow_to_bytes(&Shadow { signals, member: drawn.member, facts })
         })?;
         Ok(())
@@ -461,7 +504,7 @@ impl Run<'_> {
         let dataset = randomized.as_ref().map_or(self.read(), |r| &r.dataset);
         let rows = |records: &[RecordId]| match &randomized {
             Some(features) => features.rows(records),
-            None => Ok(records.to_vec()),
+            None => self.rows(records),
         };
         let (members, validation) = (rows(members)?, rows(&records.validation)?);
         let training = train::Training {
@@ -579,7 +622,7 @@ impl Run<'_> {
     }
     /// Accuracy on records as they are, never on randomized ones.
     fn accuracy(&self, graph: &Graph, records: &[RecordId], task: &Task) -> Result<f64, Error> {
-        train::evaluate(graph, self.read(), records)
+        train::evaluate(graph, self.read(), &self.rows(records)?)
             .map(|evaluation| evaluation.accuracy())
             .map_err(|source| self.failed(task, source))
     }
@@ -636,7 +679,9 @@ pub(crate) fn randomize(
 /// A task in words: `train, central z=2, repeat 0`.
 pub(crate) fn words(study: &Study, task: &Task) -> String {
     let detail = match &task.stage {
-        Stage::Features { randomized: false } => return "features of every record".to_owned(),
+        Stage::Features { randomized: false } => {
+            return "features of every record that is used".to_owned();
+        }
         Stage::Shadow { shadow } => format!("shadow {shadow}"),
         Stage::Attack { attack, laws: [Law::Test] } => format!("attack {attack} (test law)"),
         Stage::Attack { attack, .. } => format!("attack {attack}"),

@@ -90,6 +90,9 @@ fn json(root: &Path) -> String {
 struct Counting {
     stop_at_record: Option<usize>,
     records: AtomicUsize,
+    most: AtomicUsize,
+    /// One more than were done when the first count was told.
+    first: AtomicUsize,
     features: AtomicUsize,
     others: AtomicUsize,
 }
@@ -101,6 +104,8 @@ impl Watch for Counting {
     }
     fn records(&self, _: &Task, done: usize, of: usize) {
         assert!(done <= of && of <= 240, "{done} of {of}");
+        self.most.fetch_max(of, Ordering::SeqCst);
+        let _ = self.first.compare_exchange(0, 1 + done, Ordering::SeqCst, Ordering::SeqCst);
         self.records.fetch_max(done, Ordering::SeqCst);
     }
     fn stop(&self) -> bool {
@@ -148,6 +153,33 @@ fn a_head_is_trained_on_features_that_are_made_once_and_kept() {
     assert_eq!(watch.features.load(Ordering::SeqCst), 0);
     session.run(&halted, threads(2), &Silent).unwrap();
     assert_eq!(json(&halted), json(&one), "stopped");
+
+    // Stopped late, it keeps the parts that were made.
+    let late = folder.path().join("late");
+    let watch = Counting { stop_at_record: Some(140), ..Counting::default() };
+    assert!(matches!(session.run(&late, threads(1), &watch), Err(Error::Stopped)));
+    let watch = Counting::default();
+    session.run(&late, threads(1), &watch).unwrap();
+    let first = watch.first.load(Ordering::SeqCst);
+    assert!(first > 128, "begins behind {first} records");
+    assert_eq!(json(&late), json(&one), "stopped late");
+
+    // Only what is used went through: 60 candidates, test records and those of the shadow models, not all 240.
+    let watch = Counting::default();
+    let fewer = STUDY.replace("count = 1", "count = 0").replace(
+        "names = [\"loss_threshold\", \"shadow_model\"]\nshadow_model = { epochs = 3 }",
+        "names = [\"loss_threshold\"]",
+    );
+    let fewer = fewer.replace("[[arms]]\nlocal", "[[ARMS]]\nlocal");
+    let (before, after) = fewer.split_once("[[ARMS]]").unwrap();
+    let fewer = format!("{before}{}", &after[after.find("[attacks]").unwrap()..]);
+    let few = folder.path().join("few");
+    let session = Session::open(&study(folder.path(), &fewer)).unwrap();
+    session.run(&few, threads(1), &watch).unwrap();
+    let (train, test) = (session.study.split.train, session.study.split.test);
+    assert!(2 * train + test < 240, "{train} {test}");
+    let most = watch.most.load(Ordering::SeqCst);
+    assert!(most <= session.study.repeats as usize * (2 * train + test) && most < 240, "{most}");
 
     // Another head: the features are there already. Another core of the same name: they are not.
     let watch = Counting::default();

@@ -272,7 +272,12 @@ fn show(facts: &Facts, json: bool) -> Result<(), Failure> {
 }
 
 fn epsilon(text: &str) -> Result<Epsilon, String> {
-    let number = text.parse().map_err(|_| format!("needs a number, got `{text}`"))?;
+    // As `epsilons_per_feature` of a study: less than that no sampler draws, and more protects nothing.
+    let needed = "--epsilon-per-feature needs a number of nats from 1e-9 to 1000";
+    let number: f64 = text.parse().map_err(|_| format!("{needed}, got `{text}`"))?;
+    if !(1e-9..=1000.0).contains(&number) {
+        return Err(format!("{needed}, got {text}"));
+    }
     Epsilon::new(number).map_err(|e| e.to_string())
 }
 

@@ -26,7 +26,7 @@ impl List {
     pub(crate) fn run(&self) -> Result<ExitCode, Failure> {
         let (name, entries) = match self.what {
             What::Attacks => ("attacks", list::attacks()),
-            What::Datasets => ("datasets", list::datasets()),
+            What::Datasets => ("datasets", [list::datasets(), list::regression_tables()].concat()),
             What::Accountants => ("accountants", list::accountants()),
             What::Mechanisms => ("mechanisms", list::mechanisms()),
             What::Bounds => ("bounds", list::bounds()),

@@ -95,12 +95,14 @@ fn entries(title: &str, lead: &str, entries: &[Entry]) -> String {
 }
 fn datasets() -> String {
     let mut text = format!(
-        "{GENERATED}# Data sets\n\nThe `dataset` table of a study file. Relative paths are relative to the study file.\n"
+        "{GENERATED}# Data sets\n\nThe `dataset` table of a study file, and the `regression` table of a study of regression, whose kinds come last. Relative paths are relative to the study file.\n"
     );
-    for e in list::datasets() {
+    let of_classes = list::datasets().into_iter().map(|e| ("dataset", e));
+    let of_numbers = list::regression_tables().into_iter().map(|e| ("regression", e));
+    for (table, e) in of_classes.chain(of_numbers) {
         let _ = write!(
             text,
-            "\n## `{}`\n\n{}. Source: {}.\n\n```toml\n[dataset]\n{}\n```\n",
+            "\n## `{}`\n\n{}. Source: {}.\n\n```toml\n[{table}]\n{}\n```\n",
             e.name,
             e.what,
             e.source,

@@ -381,3 +381,16 @@ fn exact_noise_is_refused_before_training_where_it_cannot_be_drawn_and_drawn_bel
     let (code, stderr) = with("7.7e6");
     assert_eq!(code, Some(0), "{stderr}");
 }
+
+#[test]
+fn a_loss_per_feature_out_of_range_names_its_flag_and_range() {
+    let folder = tempfile::tempdir().unwrap();
+    for given in ["0", "-1", "1001", "nan", "x"] {
+        let command =
+            format!("data randomize study.toml --epsilon-per-feature {given} --out out.csv");
+        let (code, _, said) = command::run(folder.path(), command.split(' '));
+        assert_eq!(code, Some(2), "{said}");
+        let needed = "--epsilon-per-feature needs a number of nats from 1e-9 to 1000, got";
+        assert!(said.contains(needed), "{said}");
+    }
+}

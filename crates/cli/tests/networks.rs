@@ -108,7 +108,7 @@ fn what_does_not_fit_is_refused_with_what_was_needed() {
         ("model run gemm.onnx images.toml --deviation 0", "needs finite numbers above 0, got 0"),
         ("model inspect images", "images: not a model that can be read"),
         ("model inspect missing", "missing: "),
-        ("model inspect .", "needs a file, got a folder, device or pipe"),
+        ("model inspect .", "needs a file, got a folder"),
         ("model run gemm.onnx images.toml --out gemm.onnx", "it would be overwritten"),
         ("model run gemm.onnx images.toml --out ./images.toml", "it would be overwritten"),
         ("model run gemm.onnx images.toml --out images", "it would be overwritten"),

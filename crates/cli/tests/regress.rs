@@ -136,6 +136,8 @@ fn a_table_without_its_target_is_predicted_and_its_attributes_are_named() {
     assert!(code == Some(2) && said.contains("there are: town, age"), "{said}");
     let (code, _, said) = run(&format!("{unknown} age"));
     assert_eq!(code, Some(0), "{said}");
+    let listed = run("list datasets").1;
+    assert!(listed.contains("\niwpc\n") && listed.contains("\nbounded\n"), "{listed}");
     let help = run("list --help").1;
     assert!(help.contains("regressions"), "{help}");
     if Path::new("/dev/zero").exists() {
@@ -145,7 +147,10 @@ fn a_table_without_its_target_is_predicted_and_its_attributes_are_named() {
             "plan /dev/zero",
         ] {
             let (code, _, said) = run(command);
-            assert!(code == Some(2) && said.contains("needs a settings file"), "{command}: {said}");
+            assert!(
+                code == Some(2) && said.contains("needs a file, got a device"),
+                "{command}: {said}"
+            );
         }
     }
 }

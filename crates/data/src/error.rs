@@ -230,6 +230,14 @@ pub enum Error {
         /// What the system or the decompressor said.
         source: std::io::Error,
     },
+    /// A folder, pipe or device, where a file is needed.
+    #[error("{}: needs a file, got {have}", file.display())]
+    NotAFile {
+        /// Its path.
+        file: PathBuf,
+        /// What it is, as people call it.
+        have: &'static str,
+    },
     /// A container (zip, Parquet, CSV) is damaged.
     #[error("{}: not a readable {format} file: {reason}", file.display())]
     Damaged {
@@ -287,7 +295,7 @@ pub enum Error {
     Graph {
         /// Which file.
         file: PathBuf,
-        /// Row in the file, counted from 1; 0 where the rows of a graph are not in order.
+        /// Row in the file, counted from 1; 0 where no one row is to blame.
         row: u64,
         /// Graph, counted from 1.
         graph: u64,

@@ -12,6 +12,7 @@
 pub mod dataset;
 pub mod datasets;
 mod error;
+pub mod file;
 pub mod graphs;
 pub mod membership;
 mod picture;

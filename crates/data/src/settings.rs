@@ -1,6 +1,5 @@
 //! Files that people write: bounds, studies, models.
 use crate::Error;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -12,7 +11,7 @@ pub const LIMIT: u64 = 64 << 20;
 /// # Errors
 /// [`Error::Read`], also for text that is not UTF-8; [`Error::LongSettings`].
 pub fn text(file: &Path) -> Result<String, Error> {
-    let opened = File::open(file).map_err(Error::read(file))?;
+    let opened = crate::file::open(file)?;
     let mut bytes = Vec::new();
     opened.take(LIMIT + 1).read_to_end(&mut bytes).map_err(Error::read(file))?;
     if bytes.len() as u64 > LIMIT {

@@ -698,3 +698,68 @@ fn the_fixtures_are_as_broken_as_their_names_say() {
         assert!(error.contains(name) && error.contains(expected), "{error}");
     }
 }
+
+/// Rows are lines of the file, whatever lies between them.
+#[test]
+fn errors_name_the_line_of_the_file_behind_blank_lines_windows_ends_and_quoted_line_ends() {
+    let folder = Folder::new();
+    for (text, line) in [
+        ("x,y\n1,a\nNaN,b\n", 3),
+        ("x,y\r\n1,a\r\nNaN,b\r\n", 3),
+        ("x,y\n\n1,a\n\n\nNaN,b\n", 6),
+        ("x,y\r\n\r\n1,a\r\n\r\nNaN,b", 5),
+        ("\n\nx,y\n1,a\nNaN,b", 5),
+        ("x,y\n1,\"a\n\n\"\nNaN,b\n", 5),
+        ("x,y\r\n1,\"a\r\n\"\r\nNaN,\"b\r\n\"\r\n", 4),
+        ("\u{feff}x,y\r\n1,a\r\nNaN,b\r\n", 3),
+        ("\u{feff}x,y\n1,a\n\nNaN,b\n", 4),
+    ] {
+        let path = folder.write("d.csv", text);
+        let mut table = csv(&path, "y");
+        let real = serde_json::json!({ "kind": "real", "low": 0.0, "high": 10.0 });
+        table.columns.insert("x".to_owned(), serde_json::from_value(real).unwrap());
+        let error = read(DatasetSpec::Csv(table)).unwrap_err();
+        let expected = format!("d.csv, row {line}, field `x` is not finite");
+        assert!(said(&error).ends_with(&expected), "{text:?}: {error}");
+    }
+    // Long enough that the text comes in pieces.
+    let rows = 20_000;
+    let text = format!("x,y\r\n{}NaN,b\r\n", "1,a\r\n\r\n".repeat(rows));
+    let mut table = csv(&folder.write("d.csv", text), "y");
+    let real = serde_json::json!({ "kind": "real", "low": 0.0, "high": 10.0 });
+    table.columns.insert("x".to_owned(), serde_json::from_value(real).unwrap());
+    let error = read(DatasetSpec::Csv(table)).unwrap_err();
+    assert!(said(&error).contains(&format!("row {}, field `x`", 2 * rows + 2)), "{error}");
+}
+
+/// Opening a pipe nobody writes to would wait for ever: this test would hang.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped check must say so")]
+fn a_pipe_a_device_and_a_folder_are_no_files() {
+    let folder = Folder::new();
+    let pipe = folder.0.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    let inner = folder.0.path().join("inner");
+    std::fs::create_dir(&inner).unwrap();
+    let mut cases = vec![(inner, "a folder"), ("/dev/zero".into(), "a device")];
+    if made.is_ok_and(|status| status.success()) {
+        cases.push((pipe, "a pipe"));
+    } else {
+        eprintln!("skipped: no mkfifo here");
+    }
+    for (path, have) in cases {
+        let expected = format!("{}: needs a file, got {have}", path.display());
+        assert_eq!(dosimeter_data::file::open(&path).unwrap_err().to_string(), expected);
+        let specs = [
+            DatasetSpec::Csv(csv(&path, "y")),
+            DatasetSpec::Purchase(binary(&path)),
+            serde_json::from_value(serde_json::json!({ "kind": "npz", "path": path })).unwrap(),
+        ];
+        // A folder is told by the loaders in their own words.
+        for spec in specs.into_iter().filter(|_| have != "a folder") {
+            assert_eq!(read(spec).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(dosimeter_data::settings::text(&path).unwrap_err().to_string(), expected);
+    }
+}

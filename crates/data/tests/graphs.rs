@@ -192,7 +192,7 @@ fn broken_files_say_row_and_graph_and_what_was_needed() {
         (
             "T_A.txt",
             "1, 2\n",
-            "T/T_A.txt, graph 1: node 0 lists node 1 (from 0) but not the other way round: edges need both",
+            "T/T_A.txt, row 1, graph 1: node 0 lists node 1 (from 0) but not the other way round: edges need both",
         ),
         (
             "T_A.txt",

@@ -345,7 +345,7 @@ fn settings_without_an_end_are_refused() {
     if std::path::Path::new("/dev/zero").exists() {
         file.bounds = "/dev/zero".into();
         let said = file.load().unwrap_err().to_string();
-        assert_eq!(said, "/dev/zero: longer than 67108864 bytes, needs a settings file");
+        assert_eq!(said, "/dev/zero: needs a file, got a device");
     }
 }
 

@@ -57,7 +57,7 @@ pub const FIELDS: &[Field] = fields! {
         "optimizer": "\"adam\" or \"sgd\"", Some("\"adam\""), "Update rule.";
         "learning_rate": "a number above 0", None, "Step size.";
         "momentum": "a number from 0 to below 1", Some("0"), "Of SGD.";
-        "batch_size": "a whole number from 1 to the training-set size", None, "Records per step; the expected number where batches are Poisson samples.";
+        "batch_size": "a whole number from 1 to `split.train`, the training-set size", None, "Records per step; the expected number where batches are Poisson samples.";
         "epochs": "a whole number from 1 to 1000000", None, "Most passes over the training set.";
         "l2": "a number of at least 0", Some("0"), "Weight of half the squared parameter norm; outside of clipping.";
         "averaging": "a number from 0 to below 1", Some("none"), "Decay of an average of the weights over the steps, which is given and judged in place of the last weights; 0.999 looks back over about a thousand steps. It costs no privacy.";
@@ -85,7 +85,7 @@ pub const FIELDS: &[Field] = fields! {
         "local": "a table", Some("none"), "Local randomization of each record before training, one arm per epsilon: `epsilons_per_feature`, `pixelization` or `edge_randomized_response`.";
         "epochs": "a whole number from 1 to 1000000", Some("as the target"), "Override for these arms.";
         "learning_rate": "a number above 0", Some("as the target"), "Override for these arms.";
-        "batch_size": "a whole number from 1 to the training-set size", Some("as the target"), "Override for these arms.";
+        "batch_size": "a whole number from 1 to `split.train`, the training-set size", Some("as the target"), "Override for these arms.";
     }
     "arms.no_dp" {}
     "arms.clip_only" {

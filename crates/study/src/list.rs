@@ -3,6 +3,7 @@ use dosimeter_attack::{ATTACKS, Access};
 use dosimeter_audit::BOUNDS;
 use dosimeter_data::datasets::DATASETS;
 use dosimeter_data::graphs::GRAPHS;
+use dosimeter_data::regression::REGRESSION_TABLES;
 use dosimeter_privacy::ACCOUNTANTS;
 use dosimeter_privacy::mechanisms::MECHANISMS;
 use dosimeter_train::regression::REGRESSIONS;
@@ -52,6 +53,18 @@ pub fn datasets() -> Vec<Entry> {
     let entries = DATASETS.iter().chain(GRAPHS).map(|kind| Entry {
         name: kind.name,
         what: kind.describe.to_owned(),
+        source: kind.source.to_owned(),
+        detail: kind.example.to_owned(),
+    });
+    entries.collect()
+}
+
+/// Kinds of table with a number to predict, for the `regression` table of a study.
+#[must_use]
+pub fn regression_tables() -> Vec<Entry> {
+    let entries = REGRESSION_TABLES.iter().map(|kind| Entry {
+        name: kind.name,
+        what: format!("for regression: {}", kind.describe),
         source: kind.source.to_owned(),
         detail: kind.example.to_owned(),
     });

@@ -52,8 +52,8 @@ pub fn load(path: &Path, part: &Part) -> Result<Network, Error> {
     let disk = |source| Error::Disk { path: path.to_owned(), source };
     let mut start = Vec::new();
     // A device would fill the memory, a pipe cannot be read twice.
-    if !std::fs::metadata(path).map_err(disk)?.is_file() {
-        return Err(failed("needs a file, got a folder, device or pipe".to_owned()));
+    if let Some(have) = dosimeter_data::file::other_than_file(path).map_err(disk)? {
+        return Err(failed(format!("needs a file, got {have}")));
     }
     let file = std::fs::File::open(path).map_err(disk)?;
     let mut first = std::io::Read::take(file, CHECKPOINT.len() as u64);

@@ -249,6 +249,34 @@ fn check_size(study: &Study, dataset: &Dataset, network: Network) -> Result<(), 
 fn check_pixelization(study: &Study, dataset: &Dataset) -> Result<(), Error> {
     for arm in &study.arms {
         let Some(pixelization) = arm.defence.pixelization()? else { continue };
+        if let (Defence::Pixelization { cell, neighbouring_pixels, .. }, Some([_, height, width])) =
+            (arm.defence, dataset.shape())
+        {
+            let images = format!("images of {height} x {width}");
+            let (side, pixels) = (height.max(width) as u64, (height * width) as u64);
+            for (field, got, most, why) in [
+                (
+                    "cell",
+                    cell as u64,
+                    side,
+                    "a larger cell than the longer side averages nothing more",
+                ),
+                (
+                    "neighbouring_pixels",
+                    neighbouring_pixels,
+                    pixels,
+                    "an image has no more pixels to differ in",
+                ),
+            ] {
+                if !(1..=most).contains(&got) {
+                    let what = format!(
+                        "`{}`: `{field}` needs a whole number from 1 to {most} for {images} ({why}), got {got}",
+                        arm.setting
+                    );
+                    return Err(study.problem("arms", what));
+                }
+            }
+        }
         pixelization
             .check(dataset)
             .map_err(|error| study.problem("arms", format!("`{}`: {error}", arm.setting)))?;

@@ -215,6 +215,18 @@ impl<'a> Section<'a> {
         range: RangeInclusive<u64>,
         default: Option<u64>,
     ) -> Option<u64> {
+        let beyond = self.value(key).and_then(|v| whole(v.get_ref()));
+        if let Some(got) = beyond.filter(|n| !range.contains(n)) {
+            // Where the limit depends on other settings or on the data, its words alone would leave one guessing.
+            let (needed, most) = (self.field(key).needed, range.end());
+            let here = if needed.contains(&most.to_string()) {
+                String::new()
+            } else {
+                format!(" (here {} to {most})", range.start())
+            };
+            self.report(key, format!("needs {needed}{here}, got {got}"));
+            return None;
+        }
         self.get(key, default, |v| whole(v).filter(|n| range.contains(n)))
     }
     pub(crate) fn real(

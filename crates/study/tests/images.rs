@@ -160,11 +160,11 @@ fn pixelization_of_tables_and_with_cells_or_pixels_that_images_do_not_have_is_re
     for (text, wanted) in [
         (
             STUDY.replace("cell = 5", "cell = 13"),
-            "`pixelization b=13 m=9 eps=2`: the side of a cell must be at least 1",
+            "`pixelization b=13 m=9 eps=2`: `cell` needs a whole number from 1 to 12 for images of 12 x 12",
         ),
         (
             STUDY.replace("pixels = 9", "pixels = 145"),
-            "`pixelization b=5 m=145 eps=2`: neighbouring pixels must be at least 1 and at most the pixels of an image, got 145",
+            "`pixelization b=5 m=145 eps=2`: `neighbouring_pixels` needs a whole number from 1 to 144 for images of 12 x 12 (an image has no more pixels to differ in), got 145",
         ),
         (table, "pixelization needs images, and this is a table"),
     ] {

@@ -194,7 +194,7 @@ fn every_kind_of_mistake_is_named_with_its_line() {
         (
             "batch_size = 20",
             "batch_size = 200",
-            "studies/small.toml:14: target.batch_size: needs a whole number from 1 to the training-set size, got 200",
+            "studies/small.toml:14: target.batch_size: needs a whole number from 1 to `split.train`, the training-set size (here 1 to 100), got 200",
         ),
         (
             "epochs = 5",
@@ -417,6 +417,12 @@ fn every_example_in_the_documentation_is_right() {
                 std::fs::write(&file, example).unwrap();
                 let bounds = dosimeter_data::regression::TableBounds::read(&file);
                 assert!(bounds.is_ok(), "{}: {}", page.display(), bounds.unwrap_err());
+                continue;
+            }
+            if example.starts_with("[regression]\n") {
+                type Tables = std::collections::BTreeMap<String, dosimeter_data::RegressionSpec>;
+                let read = toml::from_str::<Tables>(example);
+                assert!(read.is_ok(), "{}: {example}\n{read:?}", page.display());
                 continue;
             }
             let generated = "[dataset]\nkind = \"skewed-purchases\"\nclasses = 10\ntrain_records = 1000\ntest_records = 300\n";

@@ -31,17 +31,12 @@ impl Chunk {
         // Only at the start of a file is a byte order mark one; the crate would take it off at any start.
         let mark = !self.is_start && self.bytes.starts_with(b"\xef\xbb\xbf");
         let blank: &[u8] = if mark { b"\n" } else { b"" };
-        let skipped = self.first_line.saturating_sub(1 + blank.len() as u64);
+        let skipped = (self.first_line - 1).saturating_sub(blank.len() as u64);
         let mut text = blank.chain(self.bytes.as_slice());
         let mut rows = Rows::new(file, delimiter, skipped, &mut text);
         let mut record = csv::ByteRecord::new();
         while let Some(line) = rows.next(&mut record)? {
-            // The crate's position is where the record before it ended, with blank lines between.
-            let begin = record.position().map_or(0, csv::Position::byte) as usize;
-            let prefixed = u64::from(begin < blank.len());
-            let blanks = &self.bytes[begin.saturating_sub(blank.len())..];
-            let blanks = blanks.iter().take_while(|b| matches!(b, b'\n' | b'\r'));
-            take(line + prefixed + blanks.filter(|b| **b == b'\n').count() as u64, &record)?;
+            take(line, &record)?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 use super::source;
 use super::table::{CsvTable, Schema, TableBuilder, Value};
 use crate::{Dataset, Error, FieldProblem};
+use std::collections::VecDeque;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
@@ -40,14 +41,26 @@ impl<'a> Rows<'a> {
             .has_headers(false)
             .flexible(true)
             .delimiter(delimiter)
-            .from_reader(Watched { text, since_line_end: 0, quotes });
+            .from_reader(Watched {
+                text,
+                since_line_end: 0,
+                quotes,
+                read: 0,
+                line_ends: VecDeque::new(),
+                passed: 0,
+            });
         Self { file, reader, skipped }
     }
-    /// Reads the next row into `record` and says which row of the file it is; `None` at the end.
+    /// Reads the next row into `record` and says on which line of the file it begins; `None` at the end.
     pub(crate) fn next(&mut self, record: &mut csv::ByteRecord) -> Result<Option<u64>, Error> {
-        let more = self.reader.read_byte_record(record).map_err(|e| problem(self.file, e))?;
-        let line = record.position().map_or(0, csv::Position::line) + self.skipped;
-        Ok(more.then_some(line))
+        if !self.reader.read_byte_record(record).map_err(|e| problem(self.file, e))? {
+            return Ok(None);
+        }
+        // The crate's own line is where the record before ended: blank lines, and the second byte of a Windows line end, come
+        // between. So the line is counted back from the end, whose own line end is not before its last byte.
+        let last_byte = self.reader.position().byte().saturating_sub(1);
+        let ended = self.reader.get_mut().line_ends_before(last_byte) + 1;
+        Ok(Some(self.skipped + ended - super::csv_chunks::newlines(record.as_slice())))
     }
     /// How many bytes of the text the rows so far took.
     pub(super) fn byte(&self) -> u64 {
@@ -163,6 +176,22 @@ struct Watched<'a> {
     text: &'a mut dyn BufRead,
     since_line_end: usize,
     quotes: Quotes<'a>,
+    /// Bytes read so far.
+    read: u64,
+    /// Where among them the line ends are that nobody asked beyond yet.
+    line_ends: VecDeque<u64>,
+    /// How many were before those.
+    passed: u64,
+}
+impl Watched<'_> {
+    /// Line ends before a byte of the text; asked in ascending order.
+    fn line_ends_before(&mut self, byte: u64) -> u64 {
+        while self.line_ends.front().is_some_and(|at| *at < byte) {
+            self.line_ends.pop_front();
+            self.passed += 1;
+        }
+        self.passed
+    }
 }
 impl Read for Watched<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
@@ -181,6 +210,10 @@ impl Read for Watched<'_> {
             self.quotes.watch(&buffer[..have])
         };
         checked.map_err(std::io::Error::other)?;
+        let from = self.read;
+        self.line_ends
+            .extend(memchr::memchr_iter(b'\n', &buffer[..have]).map(|at| from + at as u64));
+        self.read += have as u64;
         Ok(have)
     }
 }

@@ -9,7 +9,6 @@ use image::{
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -64,7 +63,7 @@ pub(super) fn load(spec: &ImageFolder) -> Result<Dataset, Error> {
     if path.is_dir() {
         let places = on_disk(path)?;
         return read(spec, places, |at: &PathBuf| {
-            let opened = File::open(at).map_err(Error::read(at))?;
+            let opened = crate::file::open(at)?;
             bounded(at, opened)
         });
     }
@@ -77,7 +76,7 @@ pub(super) fn load(spec: &ImageFolder) -> Result<Dataset, Error> {
         let (file, reason) = (path.to_owned(), e.to_string());
         Error::Damaged { file, format: "zip", reason }
     };
-    let opened = File::open(path).map_err(Error::read(path))?;
+    let opened = crate::file::open(path)?;
     let mut archive = zip::ZipArchive::new(BufReader::new(opened)).map_err(damaged)?;
     let places = in_zip(path, archive.file_names_raw())?;
     read(spec, places, |&at| bounded(path, archive.by_index(at).map_err(damaged)?))

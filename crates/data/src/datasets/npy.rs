@@ -82,7 +82,7 @@ pub(super) struct Npz {
 }
 impl Npz {
     pub(super) fn open(file: &Path) -> Result<Self, Error> {
-        let opened = File::open(file).map_err(Error::read(file))?;
+        let opened = crate::file::open(file)?;
         let archive = zip::ZipArchive::new(BufReader::new(opened)).map_err(damaged(file))?;
         Ok(Self { file: file.to_owned(), archive })
     }

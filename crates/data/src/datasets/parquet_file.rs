@@ -24,7 +24,7 @@ pub(crate) fn open(file: &Path) -> Result<(SerializedFileReader<File>, Vec<Strin
     guarded(file, || open_unguarded(file))
 }
 fn open_unguarded(file: &Path) -> Result<(SerializedFileReader<File>, Vec<String>), Error> {
-    let opened = File::open(file).map_err(Error::read(file))?;
+    let opened = crate::file::open(file)?;
     let reader = SerializedFileReader::new(opened).map_err(damaged(file))?;
     for group in reader.metadata().row_groups() {
         for column in group.columns() {

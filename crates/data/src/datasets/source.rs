@@ -1,7 +1,6 @@
 //! Opens a file as text whatever it is wrapped in: plain, gzip, tar, gzipped tar.
 use crate::Error;
 use flate2::read::MultiGzDecoder;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -10,7 +9,7 @@ const BUFFER: usize = 1 << 18;
 /// Whether the file starts like a zip archive, which is what an NPZ is.
 pub(crate) fn is_zip(file: &Path) -> Result<bool, Error> {
     let mut start = [0; 4];
-    let mut opened = File::open(file).map_err(Error::read(file))?;
+    let mut opened = crate::file::open(file)?;
     let have = fill(&mut opened, &mut start).map_err(Error::read(file))?;
     Ok(start[..have].starts_with(b"PK\x03\x04") || start[..have].starts_with(b"PK\x05\x06"))
 }
@@ -21,7 +20,7 @@ pub(crate) fn with_text<T>(
     member: Option<&str>,
     read: impl FnOnce(&mut dyn BufRead) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let opened = File::open(file).map_err(Error::read(file))?;
+    let opened = crate::file::open(file)?;
     let mut raw = BufReader::with_capacity(BUFFER, opened);
     if raw.fill_buf().map_err(Error::read(file))?.starts_with(&[0x1f, 0x8b]) {
         let inner = MultiGzDecoder::new(raw);
@@ -75,7 +74,7 @@ pub(super) fn with_members(
     names: &[String],
     mut read: impl FnMut(usize, &mut dyn BufRead) -> Result<(), Error>,
 ) -> Result<bool, Error> {
-    let opened = File::open(file).map_err(Error::read(file))?;
+    let opened = crate::file::open(file)?;
     let mut raw = BufReader::with_capacity(BUFFER, opened);
     let zipped = raw.fill_buf().map_err(Error::read(file))?.starts_with(&[0x1f, 0x8b]);
     let mut content: Box<dyn BufRead> = if zipped {

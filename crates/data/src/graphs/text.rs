@@ -72,7 +72,7 @@ pub(super) struct Zip<'a> {
 }
 impl<'a> Zip<'a> {
     pub(super) fn open(file: &'a Path) -> Result<Self, Error> {
-        let opened = File::open(file).map_err(Error::read(file))?;
+        let opened = crate::file::open(file)?;
         let archive = zip::ZipArchive::new(BufReader::new(opened)).map_err(damaged(file))?;
         Ok(Self { file, archive })
     }

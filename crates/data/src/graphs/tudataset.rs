@@ -108,7 +108,37 @@ pub(super) fn load(path: &Path) -> Result<GraphSet, Error> {
     };
     let entries = place.lines(path, &file("A"), |f, lines| entries(f, lines, &graphs))?;
     let shown = path.join(file("A"));
-    assemble(path, &shown, &labels, &graphs, tags.as_deref(), &attributes, entries)
+    match assemble(path, &shown, &labels, &graphs, tags.as_deref(), &attributes, entries) {
+        // Entries are sorted by then; which line it was is only looked for when somebody must be told.
+        Err(Error::Graph { file: at, row: 0, graph, problem }) => {
+            let row = place
+                .lines(path, &file("A"), |_, lines| row_of(lines, &graphs, graph, &problem))?;
+            Err(Error::Graph { file: at, row, graph, problem })
+        }
+        done => done,
+    }
+}
+
+/// The line of the entry that a problem of a graph is about; 0 if it is about none.
+fn row_of(
+    lines: &mut Lines<'_>,
+    graphs: &[u32],
+    graph: u64,
+    problem: &GraphProblem,
+) -> Result<u64, Error> {
+    let GraphProblem::OneSided { node, neighbour } = problem else { return Ok(0) };
+    let first = graphs.partition_point(|of| u64::from(*of) + 1 < graph) as u64;
+    let ends = [first + node + 1, first + u64::from(*neighbour) + 1];
+    while let Some((row, line)) = lines.next()? {
+        let mut fields = line.split(|byte| *byte == b',').map(|field| whole(field.trim_ascii()));
+        let is = |end: u64, field: Option<Result<i64, FieldProblem>>| {
+            field.and_then(Result::ok).is_some_and(|n| n as u64 == end)
+        };
+        if is(ends[0], fields.next()) && is(ends[1], fields.next()) {
+            return Ok(row);
+        }
+    }
+    Ok(0)
 }
 
 /// A whole number in each line.

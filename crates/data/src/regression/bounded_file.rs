@@ -132,7 +132,7 @@ fn each_block<E: From<Error>>(
 /// Whether the file begins as Parquet does.
 fn is_parquet(file: &Path) -> Result<bool, Error> {
     let mut start = [0; 4];
-    let mut opened = std::fs::File::open(file).map_err(Error::read(file))?;
+    let mut opened = crate::file::open(file)?;
     Ok(opened.read(&mut start).map_err(Error::read(file))? == 4 && &start == b"PAR1")
 }
 

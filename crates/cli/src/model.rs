@@ -5,6 +5,7 @@ use crate::regress::distinct;
 use dosimeter_study::Error;
 use dosimeter_study::Preparation;
 use dosimeter_study::models::{self, Change, Facts, Part, Ran};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -57,6 +58,9 @@ pub(crate) struct Run {
     /// File to write each record's outputs to, as CSV
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Write only so many outputs of each record, the largest first, and say how often its class is among them
+    #[arg(long, value_name = "COUNT")]
+    top: Option<NonZero<usize>>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -102,6 +106,11 @@ impl Model {
                     let mut text = format!("records   {}\noutputs   {}", ran.records, ran.outputs);
                     if let Some(accuracy) = ran.accuracy {
                         text.push_str(&format!("\naccuracy  {accuracy:.4}"));
+                    }
+                    if let Some((accuracy, top)) = ran.accuracy_within_top.zip(r.top) {
+                        text.push_str(&format!(
+                            "\nclass among the {top} largest outputs  {accuracy:.4}"
+                        ));
                     }
                     if let Some(shape) = ran.scaled_from {
                         text.push_str(&format!(
@@ -161,11 +170,11 @@ impl Run {
         given.extend(&data);
         distinct(self.out.as_ref(), &given)?;
         let Some(file) = &self.out else {
-            return Ok(models::run(model, &part, study, &preparation, None)?);
+            return Ok(models::run(model, &part, study, &preparation, self.top, None)?);
         };
         let mut result: Option<Result<Ran, Error>> = None;
         let written = write(file, |out| {
-            let ran = models::run(model, &part, study, &preparation, Some(out));
+            let ran = models::run(model, &part, study, &preparation, self.top, Some(out));
             let failed = ran.is_err();
             result = Some(ran);
             if failed { Err(std::io::Error::other("the network was not run")) } else { Ok(()) }

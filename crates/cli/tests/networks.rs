@@ -59,6 +59,22 @@ fn a_network_runs_on_a_data_set_and_comes_back_from_both_forms() {
     let right = right.count();
     assert!((ran["accuracy"].as_f64().unwrap() - right as f64 / 3.0).abs() < 1e-12, "{table}");
     assert_eq!(ran["records"], 3);
+    assert!(ran.get("accuracy_within_top").is_none());
+    // Both outputs, the larger one first, and every class is among them.
+    let both = json(folder, "model run gemm.onnx images.toml --mean 0.5 --top 2 --out top.csv");
+    assert_eq!((&both["accuracy"], &both["accuracy_within_top"]), (&ran["accuracy"], &1.0.into()));
+    let top = std::fs::read_to_string(folder.join("top.csv")).unwrap();
+    assert!(top.starts_with("record,class,top_1,output_1,top_2,output_2\n"), "{top}");
+    for (line, top) in table.lines().zip(top.lines()).skip(1) {
+        let [all, top] = [line, top].map(|line| line.split(',').collect::<Vec<&str>>());
+        let [a, b] = [2, 3].map(|i: usize| all[i].parse::<f32>().unwrap());
+        let right = if b > a {
+            ["\"1\"", all[3], "\"0\"", all[2]]
+        } else {
+            ["\"0\"", all[2], "\"1\"", all[3]]
+        };
+        assert_eq!(top[2..], right);
+    }
     for out in ["again.onnx", "again.net"] {
         json(folder, &format!("model export gemm.onnx --out {out}"));
         assert_eq!(run(out, "again.csv").1, table, "{out}");
@@ -105,6 +121,11 @@ fn what_does_not_fit_is_refused_with_what_was_needed() {
             "model run gemm.onnx images.toml --mean 1,2",
             "1 channels need as many means and deviations, got 2",
         ),
+        (
+            "model run gemm.onnx images.toml --top 3",
+            "of its 2 outputs the 3 largest were asked for",
+        ),
+        ("model run gemm.onnx images.toml --top 0", "--top <COUNT>"),
         ("model run gemm.onnx images.toml --deviation 0", "needs finite numbers above 0, got 0"),
         ("model inspect images", "images: not a model that can be read"),
         ("model inspect missing", "missing: "),

@@ -7,6 +7,7 @@ use dosimeter_model::{Activation, Graph, Layer, RECORD_BLOCK, Rows, Value, Works
 use dosimeter_train::Batch;
 use serde::Serialize;
 use std::io::Write;
+use std::num::NonZero;
 use std::path::Path;
 
 /// How checkpoints of this project begin.
@@ -200,6 +201,9 @@ pub struct Ran {
     /// Share of records whose largest output is that of their class, if there is an output for each class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
+    /// Share of records whose class is among the largest outputs that were asked for, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy_within_top: Option<f64>,
     /// Records of which an output is not a finite number.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_finite: usize,
@@ -215,15 +219,17 @@ const fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// Runs a network on the data of a study file, and writes every record's number, class and outputs as CSV.
+/// Runs a network on the data of a study file, and writes every record's number, class and outputs as CSV: all of them, or the
+/// `top` largest with what they stand for, the largest first.
 ///
 /// # Errors
-/// Of the data, [`Error::Model`] if the network does not read them, or what the writer says.
+/// Of the data, [`Error::Model`] if the network does not read them or has fewer than `top` outputs, or what the writer says.
 pub fn run(
     path: &Path,
     part: &Part,
     study_file: &Path,
     preparation: &Preparation,
+    top: Option<NonZero<usize>>,
     mut table: Option<&mut dyn Write>,
 ) -> Result<Ran, Error> {
     let failed = |what: String| Error::Model { path: path.to_owned(), what };
@@ -255,13 +261,19 @@ pub fn run(
         Reader::new(preparation.clone(), dataset.width(), image, wanted).map_err(failed)?;
     let width = graph.inputs();
     let outputs = graph.outputs();
+    let top = top.map(NonZero::get);
+    if let Some(top) = top.filter(|top| *top > outputs) {
+        return Err(failed(format!("of its {outputs} outputs the {top} largest were asked for")));
+    }
     let (mut workspace, mut values, mut row) = (Workspace::new(), Vec::new(), Vec::new());
+    // Outputs stand for the classes of the data.
+    let named = outputs == dataset.classes && outputs > 1;
     let mut batch = Batch::default();
     let refused = |source| Error::Train { task: "running a network".to_owned(), source };
-    let (mut right, mut not_finite) = (0_usize, 0_usize);
+    let (mut right, mut within_top, mut not_finite) = (0_usize, 0_usize, 0_usize);
     let disk = |source| Error::Disk { path: path.to_owned(), source };
     if let Some(table) = &mut table {
-        write_head(outputs, table).map_err(disk)?;
+        write_head(outputs, top, table).map_err(disk)?;
     }
     for start in (0..dataset.len()).step_by(RECORD_BLOCK) {
         values.clear();
@@ -281,21 +293,34 @@ pub fn run(
         let given = graph.forward(&rows, &mut workspace)?;
         for (record, outputs) in block.zip(given.chunks_exact(outputs)) {
             let class = dataset.labels[record] as usize;
-            let best = (0..outputs.len()).max_by(|a, b| outputs[*a].total_cmp(&outputs[*b]));
-            right += usize::from(best == Some(class));
+            let best = largest(outputs, top.unwrap_or(1));
+            right += usize::from(best.first() == Some(&class));
+            within_top += usize::from(best.contains(&class));
             not_finite += usize::from(outputs.iter().any(|x| !x.is_finite()));
             if let Some(table) = &mut table {
-                let name = dataset.class_names.get(class).map_or("", String::as_str);
-                write_outputs(record, name, outputs, table).map_err(disk)?;
+                let name = |class: usize| dataset.class_names.get(class).map_or("", String::as_str);
+                write!(table, "{record},{}", quoted(name(class))).map_err(disk)?;
+                if top.is_none() {
+                    for output in outputs {
+                        write!(table, ",{output}").map_err(disk)?;
+                    }
+                } else {
+                    for i in best {
+                        let what = if named { quoted(name(i)) } else { i.to_string() };
+                        write!(table, ",{what},{}", outputs[i]).map_err(disk)?;
+                    }
+                }
+                writeln!(table).map_err(disk)?;
             }
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "a share of records")]
-    let accuracy = right as f64 / dataset.len().max(1) as f64;
+    let share = |count: usize| named.then(|| count as f64 / dataset.len().max(1) as f64);
     Ok(Ran {
         records: dataset.len(),
         outputs,
-        accuracy: (outputs == dataset.classes && outputs > 1).then_some(accuracy),
+        accuracy: share(right),
+        accuracy_within_top: top.and_then(|_| share(within_top)),
         not_finite,
         scaled_from: image.filter(|_| reader.scales()),
         channels_last: reader.channels_last(),
@@ -338,22 +363,38 @@ pub fn export(
     Ok((Network { graph, names: Vec::new(), ..network.clone() }, bytes))
 }
 
-fn write_head(outputs: usize, out: &mut dyn Write) -> std::io::Result<()> {
+fn write_head(outputs: usize, top: Option<usize>, out: &mut dyn Write) -> std::io::Result<()> {
     write!(out, "record,class")?;
-    for i in 0..outputs {
-        write!(out, ",output_{i}")?;
+    match top {
+        None => (0..outputs).try_for_each(|i| write!(out, ",output_{i}"))?,
+        Some(top) => (1..=top).try_for_each(|i| write!(out, ",top_{i},output_{i}"))?,
     }
     writeln!(out)
 }
-fn write_outputs(
-    record: usize,
-    class: &str,
-    outputs: &[f32],
-    out: &mut dyn Write,
-) -> std::io::Result<()> {
-    write!(out, "{record},\"{}\"", class.replace('"', "\"\""))?;
-    for output in outputs {
-        write!(out, ",{output}")?;
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+/// Places of the largest numbers, the largest first; of equal ones the first.
+fn largest(numbers: &[f32], count: usize) -> Vec<usize> {
+    let order = |a: &usize, b: &usize| numbers[*b].total_cmp(&numbers[*a]).then(a.cmp(b));
+    let mut places: Vec<usize> = (0..numbers.len()).collect();
+    if count < places.len() {
+        places.select_nth_unstable_by(count, order);
+        places.truncate(count);
     }
-    writeln!(out)
+    places.sort_unstable_by(order);
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_numbers_come_first_and_of_equal_ones_the_first() {
+        let numbers = [0.5, 2.0, -1.0, 2.0, 0.75];
+        assert_eq!(largest(&numbers, 1), [1]);
+        assert_eq!(largest(&numbers, 3), [1, 3, 4]);
+        assert_eq!(largest(&numbers, 5), [1, 3, 4, 0, 2]);
+    }
 }

@@ -210,7 +210,7 @@ fn the_head_learns_what_it_would_learn_from_the_same_numbers_in_a_table() {
         Preparation { highest: 255.0, means: vec![120.0, 110.0, 100.0], deviations: vec![64.0] };
     let (core, file) = (folder.path().join("core.onnx"), folder.path().join("bright.toml"));
     let mut outputs = Vec::new();
-    models::run(&core, &Part::default(), &file, &preparation, Some(&mut outputs)).unwrap();
+    models::run(&core, &Part::default(), &file, &preparation, None, Some(&mut outputs)).unwrap();
     let outputs = std::str::from_utf8(&outputs).unwrap().replace("record,class", "number,class");
     let rows = outputs.lines().map(|line| line.split_once(',').unwrap().1);
     let table: String = rows.flat_map(|row| [row, "\n"]).collect();

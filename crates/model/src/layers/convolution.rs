@@ -311,7 +311,9 @@ impl Operation for Convolution {
         let Self { channels, outputs, groups, .. } = *self;
         if groups == 0 || outputs == 0 || channels == 0 || channels % groups + outputs % groups > 0
         {
-            return Err(Misfit::new("channels and outputs above 0, in whole groups"));
+            return Err(Misfit::new(format!(
+                "channels ({channels} here) and outputs ({outputs}) above 0, in whole groups ({groups})"
+            )));
         }
         if shape.first() != Some(&channels) {
             return Err(Misfit::new(format!("[{channels}, height, width]")));

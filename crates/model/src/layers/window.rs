@@ -140,15 +140,19 @@ impl Window {
         for (i, row) in rows.clone().enumerate() {
             let from = (y + i * self.stride[0]) * plane.input[1] + x;
             let [start, end] = [columns.start, columns.end].map(|column| row * width + column);
-            // Short rows are copied with a few numbers behind them, which those of the next row replace.
-            if self.stride[1] == 1
-                && end - start <= SHORT
-                && let Some(from) = input[from..].first_chunk::<SHORT>()
-                && let Some(out) = out[start..].first_chunk_mut()
-            {
-                *out = *from;
-            } else if start < end {
-                every(self.stride[1], &input[from..], &mut out[start..end]);
+            // A row may be all padding, with nothing to read.
+            if start < end {
+                let from = &input[from..];
+                // Short rows are copied with a few numbers behind them, which those of the next row replace.
+                if self.stride[1] == 1
+                    && end - start <= SHORT
+                    && let Some(from) = from.first_chunk::<SHORT>()
+                    && let Some(out) = out[start..].first_chunk_mut()
+                {
+                    *out = *from;
+                } else {
+                    every(self.stride[1], from, &mut out[start..end]);
+                }
             }
             out[row * width..start].fill(0.0);
             out[end..(row + 1) * width].fill(0.0);

@@ -269,6 +269,9 @@ case("float16 weights", [
 case("bfloat16 weights", [
     node("Cast", "w", "v", to=TensorProto.FLOAT), node("MatMul", "x v", "y"),
 ], (3,), make=exact, w=quarters(3, 2).astype(ml_dtypes.bfloat16))
+case("AveragePool rounded up with padding to no effect",
+     [node("AveragePool", "x", "y", kernel_shape=[2, 2], strides=[2, 2], pads=[1, 1, 1, 1], ceil_mode=1, count_include_pad=1)],
+     (1, 4, 6), opset=11)
 
 # Weights in a file of their own: 4 bytes of something else, then two by two numbers.
 made = model([node("MatMul", "x w", "y")], (2,), {"w": f32(1, 2, 3, 4).reshape(2, 2)}, 17, "N", ["y"])

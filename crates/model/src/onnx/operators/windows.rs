@@ -29,13 +29,11 @@ fn sides(
     numbers.iter().map(side).collect::<Result<_, _>>().map(Some)
 }
 
-/// A window over the axes behind the channels; `kernel`: its sides if the weights say them. With how many numbers would be
-/// needed behind the last axis for the last window begun to be a whole one.
+/// A window over the axes behind the channels; `kernel`: its sides if the weights say them.
 fn window(
     call: &mut Call<'_, '_>,
     flow: &Flow,
     kernel: Option<&[usize]>,
-    round_up: bool,
 ) -> Result<Window, String> {
     let spatial = flow.dims.get(1..).unwrap_or_default();
     let axes = spatial.len();
@@ -85,19 +83,23 @@ fn window(
         window.dilation[to] = dilations[axis];
         window.before[to] = pads[axis];
         window.after[to] = pads[axes + axis];
-        if round_up {
-            let reach = (kernel[axis] - 1) * dilations[axis] + 1;
-            let size = spatial[axis] + pads[axis] + pads[axes + axis];
-            // Where the last window begins that would begin before it has to end.
-            let room = size.saturating_sub(reach);
-            let missing = room.next_multiple_of(strides[axis]) - room;
-            // One that would begin in the padding behind is left out.
-            if missing > 0 && room + missing < spatial[axis] + pads[axis] {
-                window.after[to] += missing;
-            }
-        }
     }
     Ok(window)
+}
+
+/// With one window more along an axis where numbers are left over, unless it would begin in the padding behind.
+fn rounded_up(mut window: Window, spatial: &[usize]) -> Window {
+    for (axis, size) in spatial.iter().enumerate() {
+        let to = axis + 2 - spatial.len();
+        let reach = (window.kernel[to] - 1) * window.dilation[to] + 1;
+        // Where the last window begins that would begin before it has to end.
+        let room = (size + window.before[to] + window.after[to]).saturating_sub(reach);
+        let missing = room.next_multiple_of(window.stride[to]) - room;
+        if missing > 0 && room + missing < size + window.before[to] {
+            window.after[to] += missing;
+        }
+    }
+    window
 }
 
 pub(super) fn conv(call: &mut Call<'_, '_>) -> Outputs {
@@ -118,7 +120,7 @@ pub(super) fn conv(call: &mut Call<'_, '_>) -> Outputs {
             weights.dims, input.dims
         ));
     }
-    let window = window(call, &input, Some(kernel), false)?;
+    let window = window(call, &input, Some(kernel))?;
     let channels = per_group.checked_mul(groups).ok_or("too many channels")?;
     // Some exporters add biases in a node of their own.
     let numbers = |dims: &[i64]| dims.iter().try_fold(1_i64, |n, d| n.checked_mul(*d));
@@ -127,6 +129,10 @@ pub(super) fn conv(call: &mut Call<'_, '_>) -> Outputs {
     let layer = Convolution { channels, outputs, groups, window, bias };
     let mut parameters = weights.values.clone();
     match &biases {
+        Some(biases) if biases.values.len() != outputs => {
+            let biases = biases.values.len();
+            return Err(format!("its bias has {biases} numbers, its weights {outputs} outputs"));
+        }
         Some(biases) => parameters.extend_from_slice(&biases.values),
         None if added => parameters.resize(parameters.len() + outputs, 0.0),
         None => {}
@@ -142,7 +148,12 @@ fn pool(call: &mut Call<'_, '_>, pool: Pool) -> Outputs {
     call.at_most(1)?;
     let input = call.flow(0)?;
     let round_up = call.attributes.int("ceil_mode")?.unwrap_or(0) != 0;
-    let window = window(call, &input, None, round_up)?;
+    let rounded_down = window(call, &input, None)?;
+    let spatial = input.dims.get(1..).unwrap_or_default();
+    let window = if round_up { rounded_up(rounded_down, spatial) } else { rounded_down };
+    if pool == Pool::AverageWithPadding && window != rounded_down {
+        return Err("runtimes differ in what ceil_mode with count_include_pad means".into());
+    }
     let output = call.apply(Layer::Pooling(Pooling { pool, window }), &[Known::Flow(input)])?;
     Ok(one(output))
 }
@@ -153,9 +164,6 @@ pub(super) fn max_pool(call: &mut Call<'_, '_>) -> Outputs {
 }
 pub(super) fn average_pool(call: &mut Call<'_, '_>) -> Outputs {
     let with_padding = call.attributes.int("count_include_pad")?.unwrap_or(0) != 0;
-    if with_padding && call.attributes.int("ceil_mode")?.unwrap_or(0) != 0 {
-        return Err("runtimes differ in what ceil_mode with count_include_pad means".into());
-    }
     pool(call, if with_padding { Pool::AverageWithPadding } else { Pool::Average })
 }
 pub(super) fn global_average_pool(call: &mut Call<'_, '_>) -> Outputs {

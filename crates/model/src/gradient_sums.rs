@@ -157,10 +157,8 @@ impl Graph {
         let block =
             |start: usize| examples.block(start, length.min(range.end - start), self.outputs());
         let starts: Vec<usize> = range.clone().step_by(length).collect();
-        let threads = workspace.threads.clamp(1, starts.len().max(1));
-        let mut others = std::mem::take(&mut workspace.others);
-        others.resize_with(threads - 1, Workspace::new);
-        for round in starts.chunks(threads) {
+        let mut others = workspace.take_others(starts.len());
+        for round in starts.chunks(others.len() + 1) {
             std::thread::scope(|scope| {
                 for (start, other) in round[1..].iter().zip(&mut others) {
                     let block = block(*start);

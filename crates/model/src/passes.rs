@@ -23,32 +23,46 @@ impl Graph {
         workspace: &'w mut Workspace,
     ) -> Result<&'w [f32], Error> {
         self.check_width(rows)?;
-        let wiring = &*self.wiring;
-        let last_linear = self.last_linear();
-        workspace.outputs.clear();
-        workspace.last_layer_inputs.clear();
-        for start in (0..rows.len()).step_by(wiring.layout.block) {
-            let length = wiring.layout.block.min(rows.len() - start);
-            let block = rows.block(start, length);
-            let input = self.forward_block(&block, false, workspace);
-            let mut outputs = std::mem::take(&mut workspace.outputs);
-            outputs.extend_from_slice(input.numbers(
-                wiring,
-                self.output().position(),
-                &block,
-                workspace,
-            ));
-            workspace.outputs = outputs;
-            if let Some(node) = last_linear
-                && let read = wiring.nodes[node].inputs[0].position()
-                && wiring.layout.places[read].is_some()
-            {
-                let mut seen = std::mem::take(&mut workspace.last_layer_inputs);
-                seen.extend_from_slice(input.numbers(wiring, read, &block, workspace));
-                workspace.last_layer_inputs = seen;
+        let length = self.wiring.layout.block;
+        let block = |start: usize| rows.block(start, length.min(rows.len() - start));
+        let starts: Vec<usize> = (0..rows.len()).step_by(length).collect();
+        workspace.forget_outputs();
+        let mut others = workspace.take_others(starts.len());
+        for round in starts.chunks(others.len() + 1) {
+            std::thread::scope(|scope| {
+                for (start, other) in round[1..].iter().zip(&mut others) {
+                    let block = block(*start);
+                    scope.spawn(move || {
+                        other.forget_outputs();
+                        self.append_outputs(&block, other);
+                    });
+                }
+                self.append_outputs(&block(round[0]), workspace);
+            });
+            for other in &others[..round.len() - 1] {
+                workspace.outputs.extend_from_slice(&other.outputs);
+                workspace.last_layer_inputs.extend_from_slice(&other.last_layer_inputs);
             }
         }
+        workspace.others = others;
         Ok(&workspace.outputs)
+    }
+
+    fn append_outputs(&self, block: &Rows<'_>, workspace: &mut Workspace) {
+        let wiring = &*self.wiring;
+        let input = self.forward_block(block, false, workspace);
+        let mut outputs = std::mem::take(&mut workspace.outputs);
+        let output = self.output().position();
+        outputs.extend_from_slice(input.numbers(wiring, output, block, workspace));
+        workspace.outputs = outputs;
+        if let Some(node) = self.last_linear()
+            && let read = wiring.nodes[node].inputs[0].position()
+            && wiring.layout.places[read].is_some()
+        {
+            let mut seen = std::mem::take(&mut workspace.last_layer_inputs);
+            seen.extend_from_slice(input.numbers(wiring, read, block, workspace));
+            workspace.last_layer_inputs = seen;
+        }
     }
 
     pub(crate) fn check_width(&self, rows: &Rows<'_>) -> Result<(), Error> {

@@ -24,7 +24,7 @@ pub struct Workspace {
     /// Of all records of the last `forward`.
     pub(crate) outputs: Vec<f32>,
     pub(crate) last_layer_inputs: Vec<f32>,
-    /// Threads that share the blocks of a gradient sum; 0 is 1.
+    /// Threads that share the blocks of a call; 0 is 1.
     pub(crate) threads: usize,
     /// Of the other threads.
     pub(crate) others: Vec<Self>,
@@ -49,7 +49,8 @@ impl Workspace {
     pub fn new() -> Self {
         Self::default()
     }
-    /// Empty; gradient sums are shared by so many threads, as far as a batch has blocks of records to share. Changes no number.
+    /// Empty; outputs and gradient sums are shared by so many threads, as far as a batch has blocks of records to share. Changes no
+    /// number.
     #[must_use]
     pub fn with_threads(threads: std::num::NonZero<usize>) -> Self {
         Self { threads: threads.get(), ..Self::default() }
@@ -59,6 +60,17 @@ impl Workspace {
         self.losses.clear();
         self.gradient_norms.clear();
         (self.clipped, self.non_finite) = (0, 0);
+    }
+    /// Before a forward call.
+    pub(crate) fn forget_outputs(&mut self) {
+        self.outputs.clear();
+        self.last_layer_inputs.clear();
+    }
+    /// Those of the other threads that so many blocks can use, to be put back.
+    pub(crate) fn take_others(&mut self, blocks: usize) -> Vec<Self> {
+        let mut others = std::mem::take(&mut self.others);
+        others.resize_with(self.threads.clamp(1, blocks.max(1)) - 1, Self::new);
+        others
     }
     /// Adds what another thread saw of the records behind.
     pub(crate) fn add_facts(&mut self, other: &Self) {

@@ -213,6 +213,15 @@ fn threads_give_the_bits_of_one() {
         targets: Targets::Classes(&classes),
         loss: Loss::CrossEntropy,
     };
+    let outputs = |threads| {
+        let mut workspace = Workspace::with_threads(NonZero::new(threads).unwrap());
+        let outputs = graph.forward(&examples.rows, &mut workspace).unwrap().to_vec();
+        (outputs, workspace.last_layer_inputs().to_vec())
+    };
+    assert_eq!(outputs(1).0.len(), 10 * records);
+    for threads in [2, 3, 8] {
+        assert!(outputs(threads) == outputs(1), "{threads} threads");
+    }
     for clipping_norm in [None, Some(0.5)] {
         let sum = |threads| {
             let mut workspace = Workspace::with_threads(NonZero::new(threads).unwrap());

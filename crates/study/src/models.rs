@@ -265,7 +265,9 @@ pub fn run(
     if let Some(top) = top.filter(|top| *top > outputs) {
         return Err(failed(format!("of its {outputs} outputs the {top} largest were asked for")));
     }
-    let (mut workspace, mut values, mut row) = (Workspace::new(), Vec::new(), Vec::new());
+    let threads = std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let mut workspace = Workspace::with_threads(threads);
+    let (mut values, mut row) = (Vec::new(), Vec::new());
     // Outputs stand for the classes of the data.
     let named = outputs == dataset.classes && outputs > 1;
     let mut batch = Batch::default();

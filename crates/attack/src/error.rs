@@ -106,11 +106,13 @@ pub enum Error {
         have: f64,
     },
     /// The attack's own network left the finite numbers.
-    #[error("{attack}: training its network gave a number that is not finite in epoch {epoch}")]
+    #[error(
+        "training its network gave a number that is not finite after epoch {epoch}; a smaller {attack}.learning_rate may help"
+    )]
     Diverged {
         /// The attack.
         attack: &'static str,
-        /// The epoch, from 0.
+        /// The epoch, from 1.
         epoch: usize,
     },
     /// A rate or a curve without records, or a confidence out of range.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 /// A limit or claim is violated.
 pub(crate) const VIOLATED: u8 = 3;
-/// A setting of the study has no result, and nothing that has one is violated.
+/// A setting of the study, or every one, has no result, and nothing that has one is violated.
 pub(crate) const INCOMPLETE: u8 = 4;
 const BAD_INPUT: u8 = 2;
 const INTERRUPTED: u8 = 130;
@@ -44,7 +44,11 @@ impl Failure {
             Self::Output(error) => (format!("writing the result: {error}"), None, BAD_INPUT),
             Self::Argument { what, hint } => (what, Some(hint), BAD_INPUT),
             Self::Study(error) => {
-                let code = if matches!(error, Error::Stopped) { INTERRUPTED } else { BAD_INPUT };
+                let code = match error {
+                    Error::Stopped => INTERRUPTED,
+                    Error::NothingLeft { .. } => INCOMPLETE,
+                    _ => BAD_INPUT,
+                };
                 (error.to_string(), hint(&error), code)
             }
         };

@@ -60,7 +60,7 @@ fn pages() -> Vec<(&'static str, String)> {
 
 fn cli() -> String {
     let mut text = format!(
-        "{GENERATED}# Commands\n\nExit codes: 0 done, 2 bad input, 3 a limit or claim violated, 4 a setting has no result since its training diverged, 130 interrupted.\n"
+        "{GENERATED}# Commands\n\nExit codes: 0 done, 2 bad input, 3 a limit or claim violated, 4 a setting (or every one) has no result since its training diverged, 130 interrupted.\n"
     );
     let mut command = crate::Arguments::command().term_width(100);
     command.build();

@@ -55,7 +55,14 @@ impl Compare {
 
 /// The limits and claims that did not hold.
 pub(crate) fn violated(report: &report::Report) -> Vec<&Check> {
-    report.checks.iter().filter(|c| c.outcome == Outcome::Violated).collect()
+    having(report, Outcome::Violated)
+}
+/// Those that neither held nor were violated: of a setting without a result, or beyond what the data can show.
+pub(crate) fn undecided(report: &report::Report) -> Vec<&Check> {
+    having(report, Outcome::Inconclusive)
+}
+fn having(report: &report::Report, outcome: Outcome) -> Vec<&Check> {
+    report.checks.iter().filter(|c| c.outcome == outcome).collect()
 }
 
 /// What a script wants to know of a finished run.
@@ -69,11 +76,13 @@ pub(crate) fn summary(report: &report::Report, run: &Path) -> serde_json::Value 
                 .iter()
                 .map(|a| {
                     json!({ "attack": a.attack, "candidate_law": a.candidate_law, "auc": a.auc.value,
+                        "auc_interval": a.auc.interval,
                         "epsilon_lower": a.epsilon_lower.first(), "verdict": a.verdict.verdict })
                 })
                 .collect();
             json!({ "setting": arm.setting, "epsilon_upper": arm.epsilon_upper.first(),
-                "test_accuracy": arm.test_accuracy.value, "attacks": attacks })
+                "test_accuracy": arm.test_accuracy.value,
+                "test_accuracy_interval": arm.test_accuracy.interval, "attacks": attacks })
         })
         .collect();
     json!({
@@ -82,6 +91,7 @@ pub(crate) fn summary(report: &report::Report, run: &Path) -> serde_json::Value 
         "report_json": run.join("report.json"),
         "report_html": run.join("report.html"),
         "violated": violated(report),
+        "undecided": undecided(report),
         "arms": arms,
     })
 }

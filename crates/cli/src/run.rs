@@ -2,10 +2,12 @@
 use crate::output::{Failure, INCOMPLETE, VIOLATED, print, print_json, print_table, say};
 use crate::progress::{Progress, words};
 use crate::regress::run_regression;
-use crate::report::{arms_table, summary, violated};
-use dosimeter_study::Session;
+use crate::report::{arms_table, summary, undecided, violated};
 use dosimeter_study::regression::RegressionSession;
+use dosimeter_study::report::Check;
 use dosimeter_study::run::Speed;
+use dosimeter_study::{Error, Session};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,6 +41,15 @@ impl Run {
         let speed = Speed { threads: self.threads.map(usize::from) };
         let result = session.run(&self.out, speed, &progress);
         progress.finish();
+        if let Err(Error::NothingLeft { missing, undecided }) = &result {
+            if self.json {
+                print_json(
+                    &json!({ "missing": missing, "study": session.study.name, "violated": [],
+                    "undecided": undecided, "arms": [] }),
+                )?;
+            }
+            tell("undecided", &undecided.iter().collect::<Vec<_>>());
+        }
         let report = result?;
         let page = self.out.join("report.html");
         if self.json {
@@ -48,10 +59,8 @@ impl Run {
             say(&format!("report: {}", page.display()));
         }
         let violated = violated(&report);
-        for check in &violated {
-            let setting = check.setting.as_deref().unwrap_or("every arm");
-            say(&format!("violated: {setting}: {}: {}", check.statement, check.reason));
-        }
+        tell("violated", &violated);
+        tell("undecided", &undecided(&report));
         for missing in &report.missing {
             say(&format!("no result: {}: {}: {}", missing.setting, missing.task, missing.reason));
         }
@@ -60,6 +69,14 @@ impl Run {
             (true, false) => ExitCode::from(INCOMPLETE),
             (true, true) => ExitCode::SUCCESS,
         })
+    }
+}
+
+/// One line for each limit or claim that came out so.
+fn tell(outcome: &str, checks: &[&Check]) {
+    for check in checks {
+        let setting = check.setting.as_deref().unwrap_or("every arm");
+        say(&format!("{outcome}: {setting}: {}: {}", check.statement, check.reason));
     }
 }
 

@@ -236,6 +236,18 @@ fn sizes_that_cannot_work_are_told_before_training_with_the_line_and_the_needed_
 
 /// Among 4 fair coins there are never 8 heads; among 16, 8 of each in 1 draw of 5, so some of the two repeats fails.
 #[test]
+fn a_confidence_that_no_report_can_use_is_refused_with_its_range() {
+    let limit = |confidence| format!("[audit]\nconfidence = {confidence}\n[attacks]");
+    for confidence in ["0.9999999999999999", "0.9999991", "1"] {
+        let stderr = refused("[attacks]", &limit(confidence));
+        let expected = format!(
+            "error: study.toml:24: audit.confidence: needs a number above 0.5 and at most 0.999999, got {confidence}\n"
+        );
+        assert!(stderr.starts_with(&expected), "{stderr}");
+    }
+}
+
+#[test]
 fn a_draw_with_too_few_members_is_told_before_training() {
     for train in ["2", "3", "6"] {
         let stderr = refused(

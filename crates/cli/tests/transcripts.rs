@@ -302,13 +302,52 @@ fn images_and_graphs_are_inspected_and_graphs_are_not_randomized_as_tables() {
 
 #[test]
 fn a_setting_that_diverges_is_named_and_has_an_exit_code_of_its_own() {
-    let arm = "[[arms]]\nlearning_rate = 1e38\ncentral = { noise_multipliers = [3.0], clipping_norm = 1.0 }\n[attacks]";
+    let arm = "[[arms]]\nlearning_rate = 1e38\ncentral = { noise_multipliers = [3.0], clipping_norm = 1.0 }\n[[limits]]\narms = [\"central z=3\"]\nmax_auc = 0.9\n[attacks]";
     let folder = with_file("small.toml", &study_with("[attacks]", arm));
     let text = dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--quiet"]);
     assert!(text.starts_with("exit: 4\n"), "{text}");
-    for said in ["no result: central z=3: train, central z=3, repeat 0:", "smaller learning rate"] {
+    for said in [
+        "no result: central z=3: train, central z=3, repeat 0:",
+        "smaller learning rate",
+        "undecided: central z=3: AUC at most 0.9: no result:",
+    ] {
         assert!(text.contains(said), "{said}\n{text}");
     }
     let again = dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--json"]);
-    assert!(again.contains("\"setting\": \"central z=3\""), "{again}");
+    for said in ["\"setting\": \"central z=3\"", "\"undecided\": [\n    {", "\"auc_interval\": {"] {
+        assert!(again.contains(said), "{said}\n{again}");
+    }
+    assert!(again.contains("\"test_accuracy_interval\": {"), "{again}");
+}
+
+#[test]
+fn a_study_of_which_every_setting_diverges_has_the_same_exit_code_and_an_object() {
+    let limit = "[[limits]]\nmax_auc = 0.9\n[attacks]";
+    let study = study_with("[attacks]", limit).replace("= 0.02", "= 1e38");
+    let folder = with_file("small.toml", &study);
+    let text =
+        dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--quiet", "--json"]);
+    assert!(text.starts_with("exit: 4\n--- stdout\n{"), "{text}");
+    for said in [
+        "\"setting\": \"no DP\"",
+        "\"setting\": \"local eps=1\"",
+        "\"outcome\": \"inconclusive\"",
+        "error: no setting has a result\n",
+        "undecided: central z=1: AUC at most 0.9: no result:",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn an_attack_network_that_runs_away_names_attack_setting_repeat_epoch_and_field() {
+    let study =
+        study_with("filters = 4, epochs = 2", "filters = 4, epochs = 2, learning_rate = 1e38");
+    let folder = with_file("small.toml", &study);
+    let text = dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--quiet"]);
+    assert!(text.starts_with("exit: 2\n"), "{text}");
+    assert!(text.contains("error: attack white_box on "), "{text}");
+    for said in [", repeat ", "after epoch 1; a smaller white_box.learning_rate may help"] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
 }

@@ -49,7 +49,8 @@ pub(crate) fn report(
         .collect::<Result<Vec<_>, Error>>()?;
     let missing: Vec<Missing> = lost.into_iter().flatten().collect();
     if joined.is_empty() {
-        return Err(Error::NothingLeft { missing });
+        let undecided = checks::checks(study, &[], &missing)?;
+        return Err(Error::NothingLeft { missing, undecided });
     }
     let (mut arms, risk): (Vec<_>, Vec<_>) = joined.into_iter().unzip();
     let risk: Vec<RiskTable> = risk.into_iter().flatten().collect();
@@ -177,16 +178,7 @@ fn arm(
             risk.push(risk::risk_table(study, dataset, arm, attack, &runs).map_err(failed)?);
         }
     }
-    let (noise_multiplier, clipping_norm, epsilon_per_feature) = match arm.defence {
-        Defence::ClipOnly { clipping_norm } => (None, Some(clipping_norm), None),
-        Defence::Central { clipping_norm, noise_multiplier } => {
-            (Some(noise_multiplier), Some(clipping_norm), None)
-        }
-        Defence::Local { epsilon_per_feature } => (None, None, Some(epsilon_per_feature)),
-        Defence::NoDp | Defence::Pixelization { .. } | Defence::EdgeRandomizedResponse { .. } => {
-            (None, None, None)
-        }
-    };
+    let (noise_multiplier, clipping_norm, epsilon_per_feature) = knobs(arm.defence);
     let accuracy = |f: fn(&Repeat) -> f64| {
         over_repeats(&repeats.iter().map(f).collect::<Vec<_>>(), confidence, 1.0).map_err(failed)
     };
@@ -210,6 +202,20 @@ fn arm(
         repeats,
     };
     Ok((joined, risk))
+}
+
+/// Noise multiplier, clipping norm and epsilon per feature of a defence, where it has them.
+pub(crate) const fn knobs(defence: Defence) -> (Option<f64>, Option<f64>, Option<f64>) {
+    match defence {
+        Defence::ClipOnly { clipping_norm } => (None, Some(clipping_norm), None),
+        Defence::Central { clipping_norm, noise_multiplier } => {
+            (Some(noise_multiplier), Some(clipping_norm), None)
+        }
+        Defence::Local { epsilon_per_feature } => (None, None, Some(epsilon_per_feature)),
+        Defence::NoDp | Defence::Pixelization { .. } | Defence::EdgeRandomizedResponse { .. } => {
+            (None, None, None)
+        }
+    }
 }
 
 /// What kind of protection a defence is.

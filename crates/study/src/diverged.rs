@@ -50,9 +50,13 @@ impl Diverged {
     /// As an error of the run, for those who must stop at it.
     pub(crate) fn lost(&self, study: &Study, task: &Task) -> Error {
         let arm = &study.arms[task.arm];
+        let (noise_multiplier, clipping_norm, epsilon_per_feature) = assemble::knobs(arm.defence);
         Error::Lost(Box::new(Missing {
             setting: arm.setting.clone(),
             kind: assemble::kind(arm.defence),
+            noise_multiplier,
+            clipping_norm,
+            epsilon_per_feature,
             task: words(study, task),
             epoch: self.epoch,
             reason: self.reason.clone(),

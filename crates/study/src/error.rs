@@ -1,6 +1,6 @@
 //! What can go wrong with a study.
 use crate::diverged::Diverged;
-use crate::report::Missing;
+use crate::report::{Check, Missing};
 use crate::source::Problem;
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ pub enum Error {
     Attack {
         /// Which attack.
         attack: String,
-        /// On which arm.
+        /// On which arm, and in which repeat where there is one.
         setting: String,
         /// Why.
         source: dosimeter_attack::Error,
@@ -174,6 +174,8 @@ pub enum Error {
     NothingLeft {
         /// Why, for each.
         missing: Vec<Missing>,
+        /// The limits and claims of the study, none of which can be judged.
+        undecided: Vec<Check>,
     },
     /// Asked to stop. Finished tasks are kept.
     #[error("stopped on request; what is finished is kept")]

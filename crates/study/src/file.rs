@@ -114,7 +114,7 @@ pub const FIELDS: &[Field] = fields! {
         "white_box": "a table", Some("{}"), "Settings of `white_box`; see the attacks page.";
     }
     "audit" {
-        "confidence": "a number above 0.5 and below 1", Some("0.95"), "Of every interval and bound.";
+        "confidence": "a number above 0.5 and at most 0.999999", Some("0.95"), "Of every interval and bound.";
         "delta": "\"1/n\" or a number above 0 and below 1", Some("0.01/n"), "Of epsilon, proved and measured; a tenth of it is always reported too. At `\"1/n\"`, as in the paper, releasing one record whole is allowed, and one training run can show next to nothing.";
         "false_positive_rates": "a list of different numbers above 0 and below 1", Some("[0.001, 0.01, 0.1]"), "Where the true-positive rate is reported.";
     }
@@ -416,7 +416,7 @@ fn attacks(
 
 fn audit(section: &Section<'_>, split: Option<SplitSpec>) -> Option<Audit> {
     let open_unit = |x: f64| x > 0.0 && x < 1.0;
-    let confidence = section.real("confidence", |x| x > 0.5 && x < 1.0, Some(0.95));
+    let confidence = section.real("confidence", |x| x > 0.5 && x <= 0.999_999, Some(0.95));
     let mut delta = section.real_or_word("delta", "1/n", open_unit);
     if section.value("delta").is_none() {
         delta = split.map(|split| Some(0.01 / split.train as f64));

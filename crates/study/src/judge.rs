@@ -6,7 +6,7 @@ use crate::report::{
     Histogram, Interval, Judgement, Knot, LowerSide, Mimicry, NullCheck, Repeat, TprAt, UpperSide,
     Verdict,
 };
-use crate::report::{thousandths_down, thousandths_up};
+use crate::report::{Rounding, thousandths_down, thousandths_up, told};
 use crate::run::{Inputs, Records, TrainedFacts};
 use crate::study::{Defence, MembershipRule, Study};
 use dosimeter_attack::{Access, ModelFacts, ModelSignals, Scores, mimicry};
@@ -359,13 +359,20 @@ pub(crate) fn judgement(claim: &Claim, measured: &[dosimeter_audit::EpsilonLower
         verdict::Verdict::Consistent => Judgement {
             verdict: Verdict::Consistent,
             reason: format!(
-                "{lower}, proved at most {claimed}; a perfect attack on these records would have shown {:.3}",
-                measured.largest_possible
+                "{lower}, proved at most {claimed}; a perfect attack on these records would have shown {}",
+                thousandths_down(measured.largest_possible)
             ),
         },
         verdict::Verdict::Violated { by } => Judgement {
             verdict: Verdict::Violated,
-            reason: format!("{lower}, {by:.3} above the {claimed} claimed"),
+            // With the digits that show which of the two is larger.
+            reason: format!(
+                "measured at least {} ({}), {} above the {} claimed",
+                told(measured.value, 3, Rounding::Down, |x| x > claim.epsilon.get()),
+                measured.bound,
+                told(by, 3, Rounding::Down, |x| x > 0.0),
+                told(claim.epsilon.get(), 3, Rounding::Up, |x| x < measured.value)
+            ),
         },
         verdict::Verdict::Inconclusive { reason } => Judgement {
             verdict: Verdict::Inconclusive,
@@ -392,7 +399,8 @@ fn because(reason: &Reason) -> String {
             format!("not a valid bound here: {caveat}")
         }
         Reason::BelowResolution { largest_possible, claimed } => format!(
-            "even a perfect attack on these records would show {largest_possible:.3}, not more than the {} proved",
+            "even a perfect attack on these records would show {}, not more than the {} proved",
+            thousandths_down(*largest_possible),
             thousandths_up(*claimed)
         ),
         _ => "the comparison decides nothing".to_owned(),

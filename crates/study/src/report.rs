@@ -22,6 +22,7 @@ mod schema;
 pub use contents::*;
 pub use finite::NotFinite;
 pub use json::{from_json, timings_to_json, to_json};
+pub(crate) use number::{Rounding, told};
 pub use number::{plain, thousandths_down, thousandths_up};
 pub(crate) use number::{terms, terms_lower};
 pub use reading::sentences;

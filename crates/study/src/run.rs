@@ -594,7 +594,10 @@ impl Run<'_> {
         };
         let failed = |source| match source {
             dosimeter_attack::Error::Stopped => Error::Stopped,
-            source => Error::Attack { attack: name.clone(), setting: arm.setting.clone(), source },
+            source => {
+                let setting = format!("{}, repeat {}", arm.setting, task.repeat);
+                Error::Attack { attack: name.clone(), setting, source }
+            }
         };
         let Some(attack) = configured(name, &self.study.attack_settings) else {
             return Err(Error::ArtifactShape);

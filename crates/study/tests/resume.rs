@@ -244,7 +244,7 @@ fn an_arm_that_diverges_costs_its_own_result_and_no_other() {
     assert!(page.contains("no result"));
     let summary = std::fs::read_to_string(root.join("summary.csv")).unwrap();
     let row = summary.lines().find(|l| l.starts_with("central z=3")).unwrap();
-    assert!(row.starts_with("central z=3,central,,") && row.contains(",no-result"), "{row}");
+    assert!(row.starts_with("central z=3,central,3,1,,") && row.contains(",no-result"), "{row}");
     let same = report::compare::compare(&report, &report);
     assert!(same.only_before.is_empty() && same.missing[0].setting == "central z=3");
     dosimeter_study::trace::epsilon(&root).unwrap();
@@ -276,7 +276,7 @@ fn without_the_yardstick_there_is_no_trade_off_and_without_any_arm_no_report() {
     std::fs::write(&file, STUDY.replace("learning_rate = 0.02", "learning_rate = 1e38")).unwrap();
     let root = folder.path().join("b");
     let error = Session::open(&file).unwrap().run(&root, one_thread(), &Silent).unwrap_err();
-    assert!(matches!(&error, Error::NothingLeft { missing } if missing.len() == 3), "{error}");
+    assert!(matches!(&error, Error::NothingLeft { missing, .. } if missing.len() == 3), "{error}");
     assert!(error.is_divergence());
     assert!(!root.join("report.json").exists());
 }

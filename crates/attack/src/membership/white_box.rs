@@ -459,7 +459,7 @@ fn fit(
         epochs = epoch + 1;
         let judged = judge(network, features, &folds.validation);
         if !judged.loss.is_finite() {
-            return Err(Error::Diverged { attack: NAME, epoch });
+            return Err(Error::Diverged { attack: NAME, epoch: epochs });
         }
         match &best {
             Some((before, ..)) if !judged.better_than(before) => {}
@@ -473,7 +473,7 @@ fn fit(
         }
     }
     let Some((judged, best_epoch, parameters, snapshot)) = best else {
-        return Err(Error::Diverged { attack: NAME, epoch: 0 });
+        return Err(Error::Diverged { attack: NAME, epoch: epochs });
     };
     network.parameters = parameters;
     network.rank_one.restore(snapshot);

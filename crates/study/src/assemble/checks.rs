@@ -1,6 +1,8 @@
 //! The limits and claims of a study file, judged.
 use crate::Error;
-use crate::report::{self, CandidateLaw, Check, CheckKind, Missing, Outcome, Verdict};
+use crate::report::{
+    self, CandidateLaw, Check, CheckKind, Missing, Outcome, Rounding, Verdict, told,
+};
 use crate::study::{Figure, Limit, Study};
 use dosimeter_privacy::Epsilon;
 
@@ -56,6 +58,13 @@ fn what(limit: &Limit) -> String {
         Figure::TruePositiveRate { fpr } => format!("TPR at FPR {fpr}"),
     }
 }
+const fn rounding(limit: &Limit) -> Rounding {
+    match limit.figure {
+        Figure::EpsilonUpper => Rounding::Up,
+        Figure::EpsilonLower | Figure::ClaimedEpsilon => Rounding::Down,
+        Figure::Auc | Figure::TruePositiveRate { .. } => Rounding::Nearest,
+    }
+}
 fn is_claim(limit: &Limit) -> bool {
     limit.figure == Figure::ClaimedEpsilon
 }
@@ -99,22 +108,25 @@ fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
         ),
     };
     let (what, claimed) = (what(limit), is_claim(limit));
+    let shown = |found| told(found, 4, rounding(limit), |x| exceeds(x, limit.at_most));
     let (outcome, reason) = match found {
         None => (Outcome::Inconclusive, "not measured".to_owned()),
         Some(found) if exceeds(found, limit.at_most) => {
-            let shown =
-                if found.is_finite() { format!("{found:.4}") } else { "unbounded".to_owned() };
-            (Outcome::Violated, format!("{what} is {shown}"))
+            (Outcome::Violated, format!("{what} is {}", shown(found)))
         }
         Some(found) if claimed => {
             let proved = arm.epsilon_upper.first().map_or(Epsilon::UNBOUNDED, |u| u.value);
             if !exceeds(proved.get(), limit.at_most) {
-                (Outcome::Held, format!("proved at most {}", report::thousandths_up(proved.get())))
+                let proved = told(proved.get(), 3, Rounding::Up, |x| exceeds(x, limit.at_most));
+                (Outcome::Held, format!("proved at most {proved}"))
             } else {
-                (Outcome::Inconclusive, format!("measured at least {found:.4}; more was not seen"))
+                (
+                    Outcome::Inconclusive,
+                    format!("measured at least {}; more was not seen", shown(found)),
+                )
             }
         }
-        Some(found) => (Outcome::Held, format!("{what} is {found:.4}")),
+        Some(found) => (Outcome::Held, format!("{what} is {}", shown(found))),
     };
     Ok(Check {
         kind: kind(limit),
@@ -127,7 +139,44 @@ fn check(limit: &Limit, arm: &report::Arm) -> Result<Check, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::exceeds;
+    use super::*;
+    use dosimeter_privacy::{Relation, Unit};
+
+    #[test]
+    fn the_numbers_of_a_limit_keep_the_side_of_their_bound_and_show_which_is_larger() {
+        let upper = |value| report::EpsilonUpper {
+            side: report::UpperSide::Upper,
+            value: Epsilon::new(value).unwrap(),
+            delta: 1e-5,
+            relation: Relation::AddRemove,
+            unit: Unit::Record,
+            accountant: "pld".to_owned(),
+            caveats: Vec::new(),
+        };
+        let arm = |value| report::Arm {
+            setting: "central z=4".to_owned(),
+            kind: report::ArmKind::Central,
+            noise_multiplier: None,
+            clipping_norm: None,
+            epsilon_per_feature: None,
+            epsilon_upper: vec![upper(value)],
+            epsilon_claimed: None,
+            train_accuracy: report::Estimate::point(0.5),
+            test_accuracy: report::Estimate::point(0.5),
+            attacks: Vec::new(),
+            repeats: Vec::new(),
+        };
+        for (at_most, outcome, reason) in [
+            (0.9864, Outcome::Violated, "epsilon_upper is 0.9865"),
+            (0.986_449, Outcome::Violated, "epsilon_upper is 0.9865"),
+            (0.986_45, Outcome::Held, "epsilon_upper is 0.98645"),
+            (1.0, Outcome::Held, "epsilon_upper is 0.9865"),
+        ] {
+            let limit = Limit { settings: Vec::new(), figure: Figure::EpsilonUpper, at_most };
+            let found = check(&limit, &arm(0.986_45)).unwrap();
+            assert_eq!((found.outcome, found.reason.as_str()), (outcome, reason), "{at_most}");
+        }
+    }
 
     #[test]
     fn what_rounding_adds_does_not_break_a_limit_and_anything_more_does() {

@@ -1,6 +1,6 @@
 //! What a reader must know before using a number.
 use crate::frozen_core::Core;
-use crate::report::{self, CandidateLaw, Note, Severity};
+use crate::report::{self, ArmKind, CandidateLaw, Note, Severity};
 use crate::study::{Defence, MembershipRule, Study};
 use dosimeter_data::Dataset;
 use dosimeter_privacy::Sampler;
@@ -160,6 +160,9 @@ pub(super) fn notes(
             }
         }
     }
+    if let Some(text) = poor_yardstick(arms) {
+        note(Severity::Caution, None, text);
+    }
     // The blind baseline is about records, the same for all arms.
     for blind in arms.first().into_iter().flat_map(|a| &a.repeats).flat_map(|r| &r.blind) {
         if blind.separable && blind.candidate_law == CandidateLaw::SameLaw {
@@ -175,4 +178,59 @@ pub(super) fn notes(
         }
     }
     notes
+}
+
+/// Noise takes accuracy away. Where a private setting is more accurate than the one without DP, interval above interval, the latter
+/// was not trained well, and what is measured against it says little.
+fn poor_yardstick(arms: &[report::Arm]) -> Option<String> {
+    let interval = |arm: &report::Arm| arm.test_accuracy.interval.as_ref().map(|i| (i.low, i.high));
+    let (_, most) = interval(arms.iter().find(|a| a.kind == ArmKind::NoDp)?)?;
+    let better: Vec<&str> = arms
+        .iter()
+        .filter(|a| matches!(a.kind, ArmKind::Central | ArmKind::Local))
+        .filter(|a| interval(a).is_some_and(|(least, _)| least > most))
+        .map(|a| a.setting.as_str())
+        .collect();
+    (!better.is_empty()).then(|| {
+        format!(
+            "The setting without DP is less accurate on test records than {}, beyond the intervals of both: it was not trained well \
+             (its learning rate, epochs or batch size do not fit), so that phi and drops of accuracy say little.",
+            better.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Arm, Estimate, Interval};
+
+    fn arm(setting: &str, kind: ArmKind, [low, high]: [f64; 2]) -> Arm {
+        let interval = Interval { low, high, confidence: 0.95, method: String::new() };
+        let accuracy = Estimate { value: f64::midpoint(low, high), interval: Some(interval) };
+        Arm {
+            setting: setting.to_owned(),
+            kind,
+            noise_multiplier: None,
+            clipping_norm: None,
+            epsilon_per_feature: None,
+            epsilon_upper: Vec::new(),
+            epsilon_claimed: None,
+            train_accuracy: accuracy.clone(),
+            test_accuracy: accuracy,
+            attacks: Vec::new(),
+            repeats: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_setting_without_dp_below_a_private_one_gets_a_caution() {
+        let original = || arm("no DP", ArmKind::NoDp, [0.5, 0.6]);
+        let private = |low| arm("central z=1", ArmKind::Central, [low, low + 0.1]);
+        let clipped = arm("clipping only", ArmKind::ClipOnly, [0.7, 0.8]);
+        assert_eq!(poor_yardstick(&[original(), clipped, private(0.59)]), None);
+        let said = poor_yardstick(&[original(), private(0.61)]).unwrap();
+        assert!(said.contains("less accurate on test records than central z=1,"), "{said}");
+        assert_eq!(poor_yardstick(&[private(0.61)]), None, "nothing to compare with");
+    }
 }

@@ -9,6 +9,8 @@ use dosimeter_audit::tradeoff::{self, BelowBaseline, Figures, Undefined};
 use dosimeter_data::{Dataset, Seed};
 
 const RESAMPLES: usize = 2000;
+/// Of one or two repeats every resample is one of three: no interval.
+const FEWEST_RESAMPLED: usize = 3;
 
 /// Fills in phi of every arm against the arm without DP. Without a result of that arm, or where its attack is not told from
 /// guessing, there is nothing to win: phi is undefined and says why.
@@ -128,7 +130,11 @@ fn phi_value(
         },
         tradeoff::Phi::AccuracyKept { attack_fell: true } | tradeoff::Phi::Defined { .. } => {
             let value = phi.value().unwrap_or(tradeoff::Phi::LARGEST);
-            PhiValue::Defined { value, interval: phi_interval(figures, of, confidence, seed)? }
+            let interval = phi_interval(figures, of, confidence, seed)?;
+            let no_interval = interval.is_none().then(|| {
+                format!("needs {FEWEST_RESAMPLED} repeats to resample, got {}", figures.len())
+            });
+            PhiValue::Defined { value, interval, no_interval }
         }
     })
 }
@@ -140,7 +146,7 @@ fn phi_interval(
     confidence: f64,
     seed: Seed,
 ) -> Result<Option<Interval>, dosimeter_audit::Error> {
-    if figures.len() < 3 {
+    if figures.len() < FEWEST_RESAMPLED {
         return Ok(None);
     }
     #[expect(clippy::cast_precision_loss, reason = "few repeats")]
@@ -192,6 +198,26 @@ const fn undefined(why: Undefined) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phi_of_two_repeats_says_why_it_has_no_interval_and_that_of_three_has_one() {
+        let figures = |attack: f64, accuracy| Figures {
+            attack_original: 0.9,
+            attack,
+            attack_baseline: 0.5,
+            accuracy_original: 0.8,
+            accuracy,
+            accuracy_baseline: 0.1,
+        };
+        let of = [figures(0.6, 0.6), figures(0.65, 0.55), figures(0.62, 0.5)];
+        let phi =
+            |repeats: usize| phi_value(&of[..repeats], tradeoff::phi, 0.95, Seed::root(1)).unwrap();
+        let PhiValue::Defined { interval, no_interval, .. } = phi(2) else { panic!() };
+        assert!(interval.is_none());
+        assert_eq!(no_interval.as_deref(), Some("needs 3 repeats to resample, got 2"));
+        let PhiValue::Defined { interval, no_interval, .. } = phi(3) else { panic!() };
+        assert!(interval.is_some() && no_interval.is_none());
+    }
 
     #[test]
     fn an_attack_whose_interval_holds_a_half_leaves_phi_without_meaning() {

@@ -125,13 +125,22 @@ impl ArmKind {
 
 /// A privacy setting without a result: one of its trainings ran away. The repeats that did not are no figure for the setting,
 /// since that they ended well is what chose them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Missing {
     /// Label, unique in the report.
     pub setting: String,
     /// Kind of protection.
     pub kind: ArmKind,
+    /// As in [`Arm`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_multiplier: Option<f64>,
+    /// As in [`Arm`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clipping_norm: Option<f64>,
+    /// As in [`Arm`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon_per_feature: Option<f64>,
     /// The first training in the order of the plan that ran away, in words: `train, central z=2, repeat 0`.
     pub task: String,
     /// The epoch after which its parameters were no longer finite, from 1; `None` if only its answers were not.
@@ -387,6 +396,9 @@ pub enum PhiValue {
         value: f64,
         /// Its interval over repeats.
         interval: Option<Interval>,
+        /// Why it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        no_interval: Option<String>,
     },
     /// The definition yields a number, yet nothing was won: accuracy did not fall and neither did the attack.
     Degenerate {

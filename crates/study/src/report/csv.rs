@@ -2,8 +2,8 @@
 use super::{Arm, AttackResult, Error, Report, finite};
 use dosimeter_privacy::Epsilon;
 
-/// One row per arm, repeat and attack; an arm without a result has one row, empty but for its name, kind and the verdict
-/// `no-result`.
+/// One row per arm, repeat and attack; an arm without a result has one row, empty but for its name, kind, what was
+/// set and the verdict `no-result`.
 ///
 /// # Errors
 /// [`Error::NotFinite`] if the report holds a NaN or infinity, [`Error::Csv`] if writing fails.
@@ -82,9 +82,17 @@ pub fn summary(report: &Report) -> Result<String, Error> {
         // A setting without a result has a row that says so and holds no figure.
         for missing in &report.missing {
             let mut row = vec![String::new(); header.len()];
-            (row[0], row[1]) = (missing.setting.clone(), word(&missing.kind));
-            if let Some(verdict) = header.iter().position(|name| name == "verdict") {
-                row[verdict] = "no-result".to_owned();
+            for (name, known) in [
+                ("setting", missing.setting.clone()),
+                ("kind", word(&missing.kind)),
+                ("noise_multiplier", option(missing.noise_multiplier)),
+                ("clipping_norm", option(missing.clipping_norm)),
+                ("epsilon_per_feature", option(missing.epsilon_per_feature)),
+                ("verdict", "no-result".to_owned()),
+            ] {
+                if let Some(column) = header.iter().position(|column| column == name) {
+                    row[column] = known;
+                }
             }
             out(&row)?;
         }

@@ -1,6 +1,6 @@
 //! The figures of a report.
 use super::figure::{Axis, Panel, Shape, key, tenth};
-use super::number::{at_least, at_most, share, short, significant};
+use super::number::{at_least, at_most, share, short};
 use super::reading::{attack_title, ends};
 use super::{
     Arm, ArmKind, AttackSummary, CandidateLaw, Knot, Phi, PhiDefinition, PhiValue, Report,
@@ -144,7 +144,7 @@ type Point = (f64, Option<(f64, f64)>);
 fn phi_of(attack: &AttackSummary) -> Option<Point> {
     let paper = |p: &&Phi| p.definition == PhiDefinition::Paper;
     match &attack.phi.iter().find(paper)?.value {
-        PhiValue::Defined { value, interval } => {
+        PhiValue::Defined { value, interval, .. } => {
             Some((*value, interval.as_ref().map(|i| (i.low, i.high))))
         }
         _ => None,
@@ -182,7 +182,8 @@ pub(super) fn over_epsilon(report: &Report) -> Option<Markup> {
                 panel.curve(&line, &format!("{class} thin"), kind.title());
             }
             for (e, arm, (y, interval)) in points {
-                let tip = format!("{}: epsilon {}, {}", arm.setting, significant(e), share(y));
+                let proved = arm.headline().map_or_else(String::new, |u| at_most(u.value));
+                let tip = format!("{}: epsilon {proved}, {}", arm.setting, share(y));
                 panel.point((e, y), [None, interval], shape, class, &tip);
             }
         }

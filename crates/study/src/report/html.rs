@@ -174,7 +174,8 @@ pub fn condition_lines(report: &Report) -> Vec<String> {
         }
     }
     let line = |(terms, settings): &(String, Vec<&str>)| {
-        let all = settings.len() == report.arms.len();
+        // A setting without a result has neither.
+        let all = settings.len() == report.arms.len() && report.missing.is_empty();
         format!("{terms} ({})", if all { "all settings".to_owned() } else { settings.join(", ") })
     };
     groups.iter().map(line).collect()
@@ -328,9 +329,10 @@ fn phi(attack: &AttackSummary, definition: PhiDefinition) -> Markup {
     html! {
         @match attack.phi.iter().find(|p| p.definition == definition).map(|p| &p.value) {
             None => "\u{2013}",
-            Some(PhiValue::Defined { value, interval }) => {
+            Some(PhiValue::Defined { value, interval, no_interval }) => {
                 (significant(*value))
                 @if let Some(i) = interval { span.small { (significant(i.low)) "\u{2013}" (significant(i.high)) } }
+                @else if let Some(why) = no_interval { span.small.why { "no interval: " (why) } }
             },
             Some(PhiValue::Degenerate { value, reason }) => { (significant(*value)) span.small.why { "degenerate: " (reason) } },
             Some(PhiValue::Undefined { reason }) => { "undefined" span.small.why { (reason) } },

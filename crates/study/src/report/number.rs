@@ -48,6 +48,46 @@ pub fn thousandths_down(x: f64) -> String {
     if x >= HUGE { plain(x) } else { format!("{:.3}", down(x * 1e3) / 1e3) }
 }
 
+/// Which way a number goes as it loses digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    /// What is proved: what is written holds too.
+    Up,
+    /// What is measured: what is written was measured too.
+    Down,
+    /// What is an estimate.
+    Nearest,
+}
+
+/// A number that a sentence compares: `least` decimals, or as many more as it takes until what is written keeps or breaks
+/// `condition` as the number itself does.
+pub(crate) fn told(
+    x: f64,
+    least: usize,
+    rounding: Rounding,
+    condition: impl Fn(f64) -> bool,
+) -> String {
+    // The tables forgive more; here so much may decide.
+    const FORGIVEN: f64 = 1e-12;
+    if !x.is_finite() {
+        return "unbounded".to_owned();
+    }
+    if x.abs() < HUGE {
+        for decimals in least..=9 {
+            let scale = (0..decimals).fold(1.0, |scale, _| 10.0 * scale);
+            let shown = match rounding {
+                Rounding::Up => (x * scale * (1.0 - FORGIVEN)).ceil(),
+                Rounding::Down => (x * scale * (1.0 + FORGIVEN)).floor(),
+                Rounding::Nearest => (x * scale).round(),
+            } / scale;
+            if condition(shown) == condition(x) {
+                return format!("{shown:.decimals$}");
+            }
+        }
+    }
+    plain(x)
+}
+
 /// Up to a whole number, forgiving one part in 10^9: 300 in floating point is 300.
 fn up(x: f64) -> f64 {
     (x * (1.0 - 1e-9)).ceil()
@@ -187,6 +227,25 @@ mod tests {
                 [exact, up, down],
                 "{x:e}"
             );
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_compared_keeps_its_side_and_has_the_digits_that_show_it() {
+        for (x, rounding, limit, text) in [
+            (0.986_45, Rounding::Up, 0.9864, "0.9865"),
+            (0.986_45, Rounding::Up, 0.986_45, "0.98645"),
+            (0.986_449_9, Rounding::Up, 0.986_45, "0.98645"),
+            (0.986_45, Rounding::Down, 0.9864, "0.98645"),
+            (0.986_45, Rounding::Down, 2.0, "0.9864"),
+            (0.5, Rounding::Nearest, 0.5, "0.5000"),
+            (0.700_01, Rounding::Nearest, 0.7, "0.70001"),
+            (6.000_000_001, Rounding::Up, 6.0, "6.0001"),
+            (6.000_000_001, Rounding::Down, 6.0, "6.000000001"),
+            (1e-300, Rounding::Down, 0.0, "1e-300"),
+            (f64::INFINITY, Rounding::Up, 1.0, "unbounded"),
+        ] {
+            assert_eq!(told(x, 4, rounding, |y| y > limit), text, "{x} {rounding:?} {limit}");
         }
     }
 

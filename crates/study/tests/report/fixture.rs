@@ -160,6 +160,7 @@ fn phi(plan: &Plan, auc: f64, share: f64) -> Vec<Phi> {
         let value = (won / lost).min(2.0);
         PhiValue::Defined {
             value,
+            no_interval: None,
             interval: Some(Interval {
                 low: value - 0.06,
                 high: (value + 0.06).min(2.0),
@@ -169,7 +170,10 @@ fn phi(plan: &Plan, auc: f64, share: f64) -> Vec<Phi> {
         }
     };
     let patent = match value.clone() {
-        PhiValue::Defined { .. } => PhiValue::Defined { value: 0.9, interval: None },
+        PhiValue::Defined { .. } => {
+            let why = "needs 3 repeats to resample, got 2".to_owned();
+            PhiValue::Defined { value: 0.9, interval: None, no_interval: Some(why) }
+        }
         other => other,
     };
     vec![

@@ -261,6 +261,58 @@ fn csv_tables_have_one_row_per_thing_and_equal_columns() {
     assert_eq!(rows(&report::csv::risk(&made).unwrap()).len(), 1 + 3 * 10);
 }
 
+fn lost() -> Missing {
+    Missing {
+        setting: "central z=3".into(),
+        kind: ArmKind::Central,
+        noise_multiplier: Some(3.0),
+        clipping_norm: Some(0.5),
+        epsilon_per_feature: None,
+        task: "train, central z=3, repeat 0".into(),
+        epoch: Some(1),
+        reason: "ran away".into(),
+    }
+}
+
+#[test]
+fn a_setting_without_a_result_has_a_row_with_what_was_set() {
+    let mut made = fixture::report();
+    made.missing.push(lost());
+    let summary = report::csv::summary(&made).unwrap();
+    let last = summary.lines().last().unwrap();
+    assert!(last.starts_with("central z=3,central,3,0.5,,,"), "{last}");
+    assert!(last.contains(",no-result"), "{last}");
+}
+
+#[test]
+fn conditions_name_only_settings_that_have_what_they_speak_of() {
+    let mut made = fixture::report();
+    let measured = |made: &Report| {
+        let lines = report::html::condition_lines(made);
+        lines.into_iter().find(|l| l.starts_with("Measured")).unwrap()
+    };
+    assert!(measured(&made).ends_with("(all settings)"), "{}", measured(&made));
+    made.missing.push(lost());
+    let said = measured(&made);
+    assert!(said.contains("(no DP, clipping only, central z=0.5,"), "{said}");
+    assert!(!said.contains("central z=3"), "{said}");
+}
+
+#[test]
+fn nothing_on_the_page_shows_less_than_is_proved() {
+    let mut made = fixture::report();
+    let arm = made.arms.iter_mut().find(|a| a.setting == "central z=4").unwrap();
+    arm.epsilon_upper[0].value = Epsilon::new(0.986_45).unwrap();
+    let text = page(&made);
+    assert!(text.contains("central z=4: epsilon 0.987,"));
+    assert!(!text.contains("epsilon 0.986"));
+}
+
+#[test]
+fn phi_without_an_interval_says_why() {
+    assert!(page(&fixture::report()).contains("no interval: needs 3 repeats to resample, got 2"));
+}
+
 #[test]
 fn comparing_a_report_with_itself_shows_no_change() {
     let made = fixture::report();

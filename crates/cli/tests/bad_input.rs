@@ -302,6 +302,16 @@ fn a_setting_that_the_data_refuse_is_named_with_its_line() {
         ),
         (
             "train_records = 400",
+            "train_records = 9999999999",
+            "study.toml:7: dataset.train_records: invalid value: integer `9999999999`, expected a whole number from 0 to 4294967295\n",
+        ),
+        (
+            "learning_rate = 0.02",
+            "learning_rate = inf",
+            "study.toml:14: target.learning_rate: needs a finite number above 0, got inf\n",
+        ),
+        (
+            "train_records = 400",
             "train_records = 0",
             "study.toml:7: dataset.train_records: needs at least 1, and at most 20000000 with test_records, got 0 with test_records 100\n",
         ),

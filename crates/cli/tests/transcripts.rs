@@ -339,6 +339,21 @@ fn a_study_of_which_every_setting_diverges_has_the_same_exit_code_and_an_object(
     }
 }
 
+/// There `pld` proves nothing, and `rdp` something: one bound, under its own name, in every place.
+#[test]
+fn at_a_tiny_delta_the_bound_that_there_is_leads_everywhere_under_its_own_name() {
+    let study = study_with("[attacks]", "[audit]\ndelta = 1e-300\n[attacks]");
+    let folder = with_file("small.toml", &study);
+    let text = dosimeter(folder.path(), &["run", "small.toml", "--out", "run", "--quiet"]);
+    assert!(text.starts_with("exit: 0\n"), "{text}");
+    let row = text.lines().find(|l| l.trim_start().starts_with("central z=1 ")).unwrap();
+    assert!(!row.contains("unbounded"), "{text}");
+    assert!(text.contains("add-remove, per record, rdp (central z=1)"), "{text}");
+    let summary = std::fs::read_to_string(folder.path().join("run/summary.csv")).unwrap();
+    let rows = || summary.lines().filter(|l| l.starts_with("central z=1,"));
+    assert!(rows().count() > 0 && rows().all(|l| l.contains(",record,rdp,")), "{summary}");
+}
+
 #[test]
 fn an_attack_network_that_runs_away_names_attack_setting_repeat_epoch_and_field() {
     let study =

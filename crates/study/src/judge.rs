@@ -91,6 +91,16 @@ pub(crate) fn proved(
             Err(_) => {}
         }
     }
+    // Where another accountant proves less for the same promise, that is the promise: at very small delta `pld` proves nothing.
+    if let Some(first) = found.first() {
+        let same = |u: &EpsilonUpper| {
+            u.relation == first.relation && u.delta.total_cmp(&first.delta).is_eq()
+        };
+        let best = (0..found.len())
+            .filter(|i| same(&found[*i]))
+            .min_by(|a, b| found[*a].value.get().total_cmp(&found[*b].value.get()));
+        found[..=best.unwrap_or(0)].rotate_right(1);
+    }
     if let Some(pixelization) = defence.pixelization()? {
         found.push(between_few_pixels(&pixelization)?);
     }

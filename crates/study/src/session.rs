@@ -273,7 +273,8 @@ fn check_pixelization(study: &Study, dataset: &Dataset) -> Result<(), Error> {
                         "`{}`: `{field}` needs a whole number from 1 to {most} for {images} ({why}), got {got}",
                         arm.setting
                     );
-                    return Err(study.problem("arms", what));
+                    let field = format!("local.pixelization.{field}");
+                    return Err(study.problem_of_arm(&field, got, what));
                 }
             }
         }

@@ -34,6 +34,29 @@ impl Problem {
         Self { file: file.to_owned(), line: line(text, offset), field: field.to_owned(), what }
     }
 }
+impl Problem {
+    /// As [`Self::of`], for the whole number `got` at `path` within one of the tables of `list`: the first that holds it there.
+    pub(crate) fn of_listed(
+        file: &Path,
+        text: &str,
+        (list, path): (&str, &str),
+        got: u64,
+        what: String,
+    ) -> Self {
+        let (parsed, _) = DeTable::parse_recoverable(text);
+        let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+        let tables = parsed.get_ref().get(list).and_then(|value| value.get_ref().as_array());
+        let found = tables.into_iter().flat_map(|tables| tables.iter().enumerate()).find_map(
+            |(i, table)| {
+                let value = at(table, &path)?;
+                (whole(value.get_ref()) == Some(got)).then(|| (i, value.span().start))
+            },
+        );
+        let Some((i, offset)) = found else { return Self::of(file, text, list, what) };
+        let field = format!("{list}[{}].{}", i + 1, path.join("."));
+        Self { file: file.to_owned(), line: line(text, offset), field, what }
+    }
+}
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.file.display(), self.line)?;
@@ -181,7 +204,14 @@ impl<'a> Section<'a> {
         };
         let result = read(value.get_ref());
         if result.is_none() {
-            self.wrong(key, &shown(value.get_ref()));
+            let got = shown(value.get_ref());
+            if matches!(value.get_ref(), DeValue::Float(_)) && real(value.get_ref()).is_none() {
+                // Infinity is above every number, and still none that a setting can be.
+                let needed = self.field(key).needed.replacen("a number", "a finite number", 1);
+                self.report(key, format!("needs {needed}, got {got}"));
+            } else {
+                self.wrong(key, &got);
+            }
         }
         result
     }
@@ -267,7 +297,7 @@ impl<'a> Section<'a> {
     ) -> Option<T> {
         let read = |value: &Spanned<DeValue<'a>>| {
             T::deserialize(ValueDeserializer::from(value.clone()))
-                .map_err(|error| error.message().replace('\n', ", "))
+                .map_err(|error| with_range(&error.message().replace('\n', ", ")))
                 .and_then(|table| check(&table).map(|()| table))
         };
         let empty = || Spanned::new(self.offset..self.offset, DeValue::Table(DeTable::new()));
@@ -377,6 +407,21 @@ impl<'a> Section<'a> {
     }
 }
 
+/// What serde says of a number out of range, with the range in place of the name of a type.
+fn with_range(what: &str) -> String {
+    for (name, range) in [
+        ("u8", "0 to 255"),
+        ("u16", "0 to 65535"),
+        ("u32", "0 to 4294967295"),
+        ("u64", "0 to 9223372036854775807"),
+        ("usize", "0 to 9223372036854775807"),
+    ] {
+        if let Some(what) = what.strip_suffix(&format!("expected {name}")) {
+            return format!("{what}expected a whole number from {range}");
+        }
+    }
+    what.to_owned()
+}
 /// What serde says of a field that is not there.
 fn missing(key: &str) -> String {
     format!("missing field `{key}`")

@@ -56,6 +56,11 @@ impl Study {
     pub(crate) fn problem(&self, field: &str, what: String) -> Error {
         Error::Study(vec![Problem::of(&self.file, &self.text, field, what)])
     }
+    /// Likewise with a whole number `got` in the table of an arm.
+    pub(crate) fn problem_of_arm(&self, field: &str, got: u64, what: String) -> Error {
+        let place = ("arms", field);
+        Error::Study(vec![Problem::of_listed(&self.file, &self.text, place, got, what)])
+    }
     /// Says with its line which setting the data refused. Other errors of data name their own file.
     pub(crate) fn refused(&self, error: dosimeter_data::Error) -> Error {
         refused(&self.file, &self.text, error)

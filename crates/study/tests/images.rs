@@ -160,16 +160,19 @@ fn pixelization_of_tables_and_with_cells_or_pixels_that_images_do_not_have_is_re
     for (text, wanted) in [
         (
             STUDY.replace("cell = 5", "cell = 13"),
-            "`pixelization b=13 m=9 eps=2`: `cell` needs a whole number from 1 to 12 for images of 12 x 12",
+            ":19: arms[2].local.pixelization.cell: `pixelization b=13 m=9 eps=2`: `cell` needs a whole number from 1 to 12 for images of 12 x 12",
         ),
         (
             STUDY.replace("pixels = 9", "pixels = 145"),
-            "`pixelization b=5 m=145 eps=2`: `neighbouring_pixels` needs a whole number from 1 to 144 for images of 12 x 12 (an image has no more pixels to differ in), got 145",
+            ":19: arms[2].local.pixelization.neighbouring_pixels: `pixelization b=5 m=145 eps=2`: `neighbouring_pixels` needs a whole number from 1 to 144 for images of 12 x 12 (an image has no more pixels to differ in), got 145",
         ),
-        (table, "pixelization needs images, and this is a table"),
+        (
+            table,
+            ": arms: `pixelization b=5 m=9 eps=2`: column bit 0: pixelization needs images, and this is a table",
+        ),
     ] {
         let error = Session::open(&study(folder.path(), &text)).unwrap_err().to_string();
-        assert!(error.contains(": arms: ") && error.contains(wanted), "{error}");
+        assert!(error.contains(wanted), "{error}");
     }
 }
 

@@ -179,12 +179,12 @@ fn every_kind_of_mistake_is_named_with_its_line() {
         (
             "learning_rate = 0.01",
             "learning_rate = nan",
-            "studies/small.toml:13: target.learning_rate: needs a number above 0, got nan",
+            "studies/small.toml:13: target.learning_rate: needs a finite number above 0, got nan",
         ),
         (
             "learning_rate = 0.01",
             "learning_rate = inf",
-            "studies/small.toml:13: target.learning_rate: needs a number above 0, got inf",
+            "studies/small.toml:13: target.learning_rate: needs a finite number above 0, got inf",
         ),
         (
             "hidden = [16]",

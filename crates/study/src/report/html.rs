@@ -161,7 +161,7 @@ pub fn condition_lines(report: &Report) -> Vec<String> {
         None => groups.push((terms, vec![setting])),
     };
     for arm in &report.arms {
-        for u in arm.epsilon_upper.iter().filter(|u| !u.value.is_unbounded()).take(1) {
+        for u in arm.headline().into_iter().filter(|u| !u.value.is_unbounded()) {
             add(said("Proved", &number::terms(u), &u.caveats), arm.setting.as_str());
         }
     }

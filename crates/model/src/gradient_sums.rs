@@ -138,7 +138,7 @@ impl Graph {
         if out.len() != needed {
             return Err(Error::ParameterCount { needed, got: out.len() });
         }
-        workspace.forget();
+        workspace.seen.clear();
         Ok(())
     }
 
@@ -157,36 +157,26 @@ impl Graph {
         let block =
             |start: usize| examples.block(start, length.min(range.end - start), self.outputs());
         let starts: Vec<usize> = range.clone().step_by(length).collect();
-        let mut others = workspace.take_others(starts.len());
-        for round in starts.chunks(others.len() + 1) {
-            std::thread::scope(|scope| {
-                for (start, other) in round[1..].iter().zip(&mut others) {
-                    let block = block(*start);
-                    scope.spawn(move || {
-                        other.forget();
-                        let mut sum = std::mem::take(&mut other.sum);
-                        sum.resize(self.parameters().len(), 0.0);
-                        self.sum_block(&block, clipping_norm, other, &mut sum);
-                        other.sum = sum;
-                    });
+        let mut seen = std::mem::take(&mut workspace.seen);
+        workspace.in_blocks(
+            &starts,
+            |start, workspace| {
+                workspace.seen.clear();
+                let mut sum = std::mem::take(&mut workspace.sum);
+                sum.resize(self.parameters().len(), 0.0);
+                self.sum_block(&block(start), clipping_norm, workspace, &mut sum);
+                workspace.sum = sum;
+            },
+            |workspace| {
+                match write {
+                    Write::Overwrite => out.copy_from_slice(&workspace.sum),
+                    Write::Accumulate => kernels::axpy(out, 1.0, &workspace.sum),
                 }
-                if write == Write::Overwrite {
-                    self.sum_block(&block(round[0]), clipping_norm, workspace, out);
-                } else {
-                    let mut sum = std::mem::take(&mut workspace.sum);
-                    sum.resize(out.len(), 0.0);
-                    self.sum_block(&block(round[0]), clipping_norm, workspace, &mut sum);
-                    kernels::axpy(out, 1.0, &sum);
-                    workspace.sum = sum;
-                }
-            });
-            write = Write::Accumulate;
-            for other in &others[..round.len() - 1] {
-                kernels::axpy(out, 1.0, &other.sum);
-                workspace.add_facts(other);
-            }
-        }
-        workspace.others = others;
+                write = Write::Accumulate;
+                seen.add(&workspace.seen);
+            },
+        );
+        workspace.seen = seen;
     }
 
     /// Overwrites `out` by the sum of one block.

@@ -26,43 +26,40 @@ impl Graph {
         let length = self.wiring.layout.block;
         let block = |start: usize| rows.block(start, length.min(rows.len() - start));
         let starts: Vec<usize> = (0..rows.len()).step_by(length).collect();
-        workspace.forget_outputs();
-        let mut others = workspace.take_others(starts.len());
-        for round in starts.chunks(others.len() + 1) {
-            std::thread::scope(|scope| {
-                for (start, other) in round[1..].iter().zip(&mut others) {
-                    let block = block(*start);
-                    scope.spawn(move || {
-                        other.forget_outputs();
-                        self.append_outputs(&block, other);
-                    });
-                }
-                self.append_outputs(&block(round[0]), workspace);
-            });
-            for other in &others[..round.len() - 1] {
-                workspace.outputs.extend_from_slice(&other.outputs);
-                workspace.last_layer_inputs.extend_from_slice(&other.last_layer_inputs);
-            }
-        }
-        workspace.others = others;
+        let mut outputs = std::mem::take(&mut workspace.outputs);
+        let mut last_layer_inputs = std::mem::take(&mut workspace.last_layer_inputs);
+        outputs.clear();
+        last_layer_inputs.clear();
+        workspace.in_blocks(
+            &starts,
+            |start, workspace| self.write_outputs(&block(start), workspace),
+            |workspace| {
+                outputs.extend_from_slice(&workspace.outputs);
+                last_layer_inputs.extend_from_slice(&workspace.last_layer_inputs);
+            },
+        );
+        (workspace.outputs, workspace.last_layer_inputs) = (outputs, last_layer_inputs);
         Ok(&workspace.outputs)
     }
 
-    fn append_outputs(&self, block: &Rows<'_>, workspace: &mut Workspace) {
+    /// Of one block.
+    fn write_outputs(&self, block: &Rows<'_>, workspace: &mut Workspace) {
         let wiring = &*self.wiring;
         let input = self.forward_block(block, false, workspace);
         let mut outputs = std::mem::take(&mut workspace.outputs);
         let output = self.output().position();
+        outputs.clear();
         outputs.extend_from_slice(input.numbers(wiring, output, block, workspace));
         workspace.outputs = outputs;
+        let mut seen = std::mem::take(&mut workspace.last_layer_inputs);
+        seen.clear();
         if let Some(node) = self.last_linear()
             && let read = wiring.nodes[node].inputs[0].position()
             && wiring.layout.places[read].is_some()
         {
-            let mut seen = std::mem::take(&mut workspace.last_layer_inputs);
             seen.extend_from_slice(input.numbers(wiring, read, block, workspace));
-            workspace.last_layer_inputs = seen;
         }
+        workspace.last_layer_inputs = seen;
     }
 
     pub(crate) fn check_width(&self, rows: &Rows<'_>) -> Result<(), Error> {
@@ -94,7 +91,10 @@ impl Graph {
         match clipping_norm {
             Some(clipping_norm) => {
                 self.record_norms(block, input, false, workspace);
-                workspace.gradient_norms.extend(workspace.squared_norms.iter().map(|s| s.sqrt()));
+                workspace
+                    .seen
+                    .gradient_norms
+                    .extend(workspace.squared_norms.iter().map(|s| s.sqrt()));
                 self.clip_records(block, clipping_norm, &mut input, workspace);
             }
             None if self.nodes().iter().any(|n| n.layer.operation().keeps_gradients()) => {
@@ -176,7 +176,7 @@ impl Graph {
         let output = self.output().position();
         let mut written = vec![false; layout.widths.len()];
         let Examples { targets, loss, .. } = *examples;
-        let mut losses = std::mem::take(&mut workspace.losses);
+        let mut losses = std::mem::take(&mut workspace.seen.losses);
         match layout.places[output] {
             Some(place) => {
                 let gradient = &mut workspace.gradients[place];
@@ -190,7 +190,7 @@ impl Graph {
                 loss.gradient(&mut outputs, self.outputs(), targets, &mut losses);
             }
         }
-        workspace.losses = losses;
+        workspace.seen.losses = losses;
         let mut scratch = std::mem::take(&mut workspace.scratch);
         for (i, node) in wiring.nodes.iter().enumerate().rev() {
             let Some(place) = layout.places[i + 1] else { continue };
@@ -287,7 +287,7 @@ impl Graph {
             let norm = workspace.squared_norms[record].sqrt();
             let row = |width: usize| record * width..(record + 1) * width;
             if !norm.is_finite() {
-                workspace.non_finite += 1;
+                workspace.seen.non_finite += 1;
                 workspace.coefficients[record] = 0.0;
                 for (place, width) in layout.widths.iter().enumerate() {
                     workspace.gradients[place][row(*width)].fill(0.0);
@@ -305,7 +305,7 @@ impl Graph {
             }
             let coefficient = clipping_norm / (norm * (1.0 + CLIPPING_SLACK));
             if coefficient < 1.0 && norm > clipping_norm {
-                workspace.clipped += 1;
+                workspace.seen.clipped += 1;
                 // Below the normal numbers rounding is not relative.
                 let coefficient =
                     Some(coefficient as f32).filter(|c| c.is_normal()).unwrap_or_default();

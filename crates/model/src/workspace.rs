@@ -17,10 +17,7 @@ pub struct Workspace {
     pub(crate) encoded: Encoded,
     pub(crate) scratch: Scratch,
     pub(crate) squared_norms: Vec<f64>,
-    pub(crate) losses: Vec<f32>,
-    pub(crate) gradient_norms: Vec<f64>,
-    pub(crate) clipped: usize,
-    pub(crate) non_finite: usize,
+    pub(crate) seen: Seen,
     /// Of all records of the last `forward`.
     pub(crate) outputs: Vec<f32>,
     pub(crate) last_layer_inputs: Vec<f32>,
@@ -30,6 +27,29 @@ pub struct Workspace {
     pub(crate) others: Vec<Self>,
     /// The gradient sum of a block.
     pub(crate) sum: Vec<f32>,
+}
+
+/// What a gradient call saw of its records.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    pub(crate) losses: Vec<f32>,
+    pub(crate) gradient_norms: Vec<f64>,
+    pub(crate) clipped: usize,
+    pub(crate) non_finite: usize,
+}
+impl Seen {
+    pub(crate) fn clear(&mut self) {
+        self.losses.clear();
+        self.gradient_norms.clear();
+        (self.clipped, self.non_finite) = (0, 0);
+    }
+    /// Adds the records of the next block.
+    pub(crate) fn add(&mut self, next: &Self) {
+        self.losses.extend_from_slice(&next.losses);
+        self.gradient_norms.extend_from_slice(&next.gradient_norms);
+        self.clipped += next.clipped;
+        self.non_finite += next.non_finite;
+    }
 }
 
 /// The graph's input in the form in which it is used.
@@ -55,29 +75,28 @@ impl Workspace {
     pub fn with_threads(threads: std::num::NonZero<usize>) -> Self {
         Self { threads: threads.get(), ..Self::default() }
     }
-    /// Before a gradient call.
-    pub(crate) fn forget(&mut self) {
-        self.losses.clear();
-        self.gradient_norms.clear();
-        (self.clipped, self.non_finite) = (0, 0);
-    }
-    /// Before a forward call.
-    pub(crate) fn forget_outputs(&mut self) {
-        self.outputs.clear();
-        self.last_layer_inputs.clear();
-    }
-    /// Those of the other threads that so many blocks can use, to be put back.
-    pub(crate) fn take_others(&mut self, blocks: usize) -> Vec<Self> {
+    /// Does some work for every block, and hands what it leaves in a workspace to `done` in the order of the blocks, whichever
+    /// thread did it.
+    pub(crate) fn in_blocks(
+        &mut self,
+        starts: &[usize],
+        work: impl Fn(usize, &mut Self) + Sync,
+        mut done: impl FnMut(&Self),
+    ) {
         let mut others = std::mem::take(&mut self.others);
-        others.resize_with(self.threads.clamp(1, blocks.max(1)) - 1, Self::new);
-        others
-    }
-    /// Adds what another thread saw of the records behind.
-    pub(crate) fn add_facts(&mut self, other: &Self) {
-        self.losses.extend_from_slice(&other.losses);
-        self.gradient_norms.extend_from_slice(&other.gradient_norms);
-        self.clipped += other.clipped;
-        self.non_finite += other.non_finite;
+        others.resize_with(self.threads.clamp(1, starts.len().max(1)) - 1, Self::new);
+        let work = &work;
+        for round in starts.chunks(others.len() + 1) {
+            std::thread::scope(|scope| {
+                for (start, other) in round[1..].iter().zip(&mut others) {
+                    scope.spawn(move || work(*start, other));
+                }
+                work(round[0], self);
+            });
+            done(self);
+            others[..round.len() - 1].iter().for_each(&mut done);
+        }
+        self.others = others;
     }
     /// What the last linear layer read in the last `forward`, row-major `[records, hidden]`; empty if it read the
     /// inputs themselves or there is none.
@@ -88,22 +107,22 @@ impl Workspace {
     /// Losses of the records of the last gradient call, in order.
     #[must_use]
     pub fn losses(&self) -> &[f32] {
-        &self.losses
+        &self.seen.losses
     }
     /// Norms of the records' gradients before clipping, from the last clipped gradient call, in order; may be NaN
     /// or infinite for a record that was left out.
     #[must_use]
     pub fn gradient_norms(&self) -> &[f64] {
-        &self.gradient_norms
+        &self.seen.gradient_norms
     }
     /// How many records of the last clipped gradient call were scaled down.
     #[must_use]
     pub const fn clipped_records(&self) -> usize {
-        self.clipped
+        self.seen.clipped
     }
     /// How many records of the last clipped gradient call had a gradient that is not finite and were left out.
     #[must_use]
     pub const fn non_finite_records(&self) -> usize {
-        self.non_finite
+        self.seen.non_finite
     }
 }

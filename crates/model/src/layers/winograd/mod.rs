@@ -7,7 +7,7 @@
 //!
 //! Source: Winograd, *Arithmetic Complexity of Computations*, 1980; Lavin and Gray, *Fast Algorithms for Convolutional Neural
 //! Networks*, CVPR 2016 (arXiv:1509.09308), sections 4.1 to 4.3. Rounding errors of F(2 x 2, 3 x 3) are those of the sum itself,
-//! those of tiles of 6 x 6 two to three times as large.
+//! those of tiles of 6 x 6 up to twice as large.
 mod maps;
 mod tiles;
 
